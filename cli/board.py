@@ -53,8 +53,8 @@ def board_site(location: str, out: Path | None = None, json: bool = False) -> No
 
     --out DIR: Output folder (default: DIR/site).
     """
-    from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.publish.site import build_site
+    from ..leaderboard.storage.readers import open_board_view
 
     if out is None and not Path(location).is_dir():
         raise FarshiftError(f"site: name an output folder for the pages of {location} (--out DIR)")
@@ -80,7 +80,7 @@ def board_verify(
     --key HEX: Expected public key of the board, in hexadecimal.
     --workers: Number of processes; 0 for one per core.
     """
-    from ..leaderboard.operations.locations import verify_at
+    from ..leaderboard.operations.verify import verify_at
 
     with show_progress():
         verification = verify_at(location, head, key, workers=workers)
@@ -167,7 +167,7 @@ def board_standings(
 
 
 def _compute_snapshot(location: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:
-    from ..leaderboard.operations.locations import open_board_view
+    from ..leaderboard.storage.readers import open_board_view
     from ..leaderboard.tables.snapshot import take_snapshot
 
     with open_board_view(location) as board:

@@ -45,8 +45,8 @@ def sealed_draw(window: str, board: str, out: Path, json: bool = False) -> None:
     --board BOARD: Board folder, export or URL.
     --out DIR: Output folder.
     """
-    from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.sealed.published import export_draw
+    from ..leaderboard.storage.readers import open_board_view
 
     with show_progress(), open_board_view(board) as board_view:
         folder = export_draw(board_view, window, out)

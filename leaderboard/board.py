@@ -27,7 +27,7 @@ from ..core.documents import read_toml
 from ..core.errors import FarshiftError, UnknownName
 from ..core.files import BOARD_ADVICE, get_lock_path, hold_lock, read_private, write_atomically, write_private
 from ..core.settings import read_settings
-from .board_view import KINDS, PUBLIC, BoardView, get_derived_folder, is_writable
+from .board_view import KINDS, PUBLIC, BoardView, is_writable
 from .ledger import Record
 from .ledger.book import Event, Ledger
 from .ledger.keys import SigningKey, create_key
@@ -79,7 +79,7 @@ class Board(BoardView):
             if paths := objects.paths({"submissions", "scores", "challenges", "sealed"}):
                 raise FarshiftError(f"{objects.url} is not empty: choose an empty folder (found {paths[0]})")
         with hold_lock(get_lock_path(path), str(path)):
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {"private"}):
                 raise FarshiftError(f"{path} is not empty: choose another folder")
             where = Store(store) if store is not None else Store.in_file(path / "ledger.sqlite")
             signing = create_key(get_key_path(path))
@@ -121,11 +121,6 @@ class Board(BoardView):
         paths = list_files(self.path, folders) if self.objects is None else self.objects.paths(folders)
         # Nor are those strays that a record names which was appended meanwhile.
         return sorted(set(paths) - set(list_named_files(self.ledger.read_unchecked())))
-
-    @property
-    def derived(self) -> Path:
-        """The folder `derived` of the board, or a folder in the user's cache if the board is read-only."""
-        return self.path / "derived" if is_writable(self.path) else get_derived_folder()
 
     def file(self, path: str) -> Path | None:
         local_path = resolve_file(self.path, path)

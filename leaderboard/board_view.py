@@ -69,8 +69,10 @@ class BoardView(ABC):
 
     @property
     def derived(self) -> Path:
-        """The folder for results that can be recomputed."""
-        return get_derived_folder()
+        """The folder for results that can be recomputed: in the board's, or in the user's cache for a copy of a board
+        or one that is read-only."""
+        own = self.has_private_files and is_writable(self.path)
+        return self.path / "derived" if own else get_cache_root() / "boards"
 
     @property
     def name(self) -> str:
@@ -146,11 +148,6 @@ class BoardView(ABC):
         if not entry.scores:
             raise FarshiftError(f"{entry} has no score: run farshift board verify {self.location}")
         return ScoredEntry(**vars(entry), score=self.read_score(entry.scores[-1]))
-
-
-def get_derived_folder() -> Path:
-    """The folder in this user's cache for results computed from read-only boards."""
-    return get_cache_root() / "boards"
 
 
 def is_writable(folder: Path) -> bool:

@@ -7,13 +7,13 @@ themselves are not checked: `farshift board verify` recomputes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..benchmarks.scoring.record import format_estimate
 from ..benchmarks.statistics.interval import read_interval
@@ -23,10 +23,10 @@ from ..core.listings import Listing, render_table, to_data_frame
 from ..core.text import format_count
 from .entries import ScoredEntry, read_valid_entries
 from .ledger import Record
-from .operations.locations import open_board_view, submit_at
+from .operations.submit import submit_at
 from .sealed.results import list_window_results
 from .storage.http import fetch, is_url
-from .storage.readers import UrlReader
+from .storage.readers import UrlReader, open_board_view
 from .tables.snapshot import take_snapshot
 from .teams import make_display_names
 
@@ -82,14 +82,15 @@ class Board:
             with open_board_view(self.location) as view:
                 order = {record: number for number, record in enumerate(read_valid_entries(view.records()))}
                 every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
-            teams = make_display_names(every)
+            teams = make_display_names((entry.team, entry.team_key) for entry in every)
             entries = [make_board_entry(entry, teams[entry.team, entry.team_key]) for entry in every]
-        return make_listing(
+        fitting = [
             entry
             for entry in entries
             if all(value in ("", getattr(entry, name)) for name, value in filters.items())
             and team in ("", entry.team, entry.team_key)
-        )
+        ]
+        return Listing(fitting, "run", _format_entry)  # an entry is a run of a submission
 
     def entry(self, name: str) -> BoardEntry:
         """Return an entry by name. Raises `UnknownName` if there is none."""
@@ -145,54 +146,46 @@ def find_server(url: str) -> str:
 
 
 class BoardEntry(BaseModel):
-    """One run of a submission."""
+    """One run of a submission. run: its number in the submission; kind: of shift; team: its display name; team_key: its
+    public key, empty if the submission is not signed; steps: training steps, if they differ from the budget's;
+    submission: sha256 of the zip; scorer: version of the scorer of its newest score; entry_identity: that of its table;
+    id, ood: its scores; left: if it was taken out of its table: kind (withdrawn, removed), reason and time."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    entry: str = Field(examples=["0f1e2d3c4b5a6978"])
-    run: int = Field(description="Its number in the submission.")
-    benchmark: str = Field(examples=["scan/length"])
-    kind: str = Field(description="The kind of shift.", examples=["length"])
+    entry: str
+    run: int
+    benchmark: str
+    kind: str
     model: str
-    team: str = Field(description="The team's display name.")
-    team_key: str = Field(description="The team's public key; empty if the submission is not signed.")
+    team: str
+    team_key: str
     name: str
     note: str
-    budget: str = Field(examples=["full"])
-    steps: int | None = Field(description="Training steps, if they differ from the budget's.")
-    selection: str = Field(examples=["last"])
-    submission: str = Field(description="sha256 of the submission's zip.")
-    time: str = Field(examples=["2026-11-23T12:00:00Z"])
+    budget: str
+    steps: int | None
+    selection: str
+    submission: str
+    time: str
     reference: bool
-    scorer: int = Field(description="Version of the scorer of its newest score.")
-    entry_identity: str = Field(description="The identity of its table.")
-    id: float = Field(description="Its ID score.")
-    ood: float = Field(description="Its OOD score.")
-    left: dict[str, str] | None = Field(
-        description="If it was taken out of its table: kind (withdrawn, removed), reason and time; else null."
-    )
+    scorer: int
+    entry_identity: str
+    id: float
+    ood: float
+    left: dict[str, str] | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON."""
         return self.model_dump()
 
 
-_OF_ENTRY = ("entry", "run", "benchmark", "model", "team_key", "name", "note", "budget", "steps", "selection")
-
-
 def make_board_entry(standing: ScoredEntry, team: str) -> BoardEntry:
     """Create an entry with its team's display name."""
     score = standing.score
-    return BoardEntry(
-        **{name: getattr(standing, name) for name in (*_OF_ENTRY, "submission", "time", "reference")},
-        kind=score.kind,
-        team=team,
-        scorer=score.scorer,
-        entry_identity=score.entry_identity,
-        id=float(score.id.value),
-        ood=float(score.ood.value),
-        left=None if standing.left is None else dict(vars(standing.left)),
-    )
+    values = {name: getattr(score, name) for name in ("kind", "scorer", "entry_identity")}
+    values |= {"team": team, "id": score.id.value, "ood": score.ood.value}
+    left = None if standing.left is None else vars(standing.left)
+    return BoardEntry.model_validate({**vars(standing), **values, "left": left})
 
 
 def read_board_entry(answer: Mapping[str, Any], where: str) -> BoardEntry:
@@ -204,20 +197,10 @@ def read_board_entry(answer: Mapping[str, Any], where: str) -> BoardEntry:
         raise BadData(f"{where}: an entry has no valid {field}: the server runs another version of Farshift") from error
 
 
-def make_listing(entries: Iterable[BoardEntry]) -> Listing[BoardEntry]:
-    """Return entries as a listing."""
-    return Listing(
-        list(entries),
-        "run",  # an entry is a run of a submission
-        lambda entry: {
-            "entry": entry.entry,
-            "model": entry.model,
-            "benchmark": entry.benchmark,
-            "team": entry.team,
-            "ID": f"{entry.id:.4g}",
-            "OOD": f"{entry.ood:.4g}",
-        },
-    )
+def _format_entry(entry: BoardEntry) -> dict[str, Any]:
+    """Return an entry's row in a listing."""
+    shown = {name: getattr(entry, name) for name in ("entry", "model", "benchmark", "team")}
+    return shown | {"ID": f"{entry.id:.4g}", "OOD": f"{entry.ood:.4g}"}
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,7 +59,7 @@ class ServerSettings(BaseModel):
     Scoring limits apply to one submission: seconds of all attempts together, bytes of address space, attempts before
     it fails. Limits on request bodies: the longest pause, and the lowest rate after that time."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    model_config = ConfigDict(strict=True, frozen=True)
 
     open: bool = False
     benchmarks: list[str] = []
@@ -82,15 +82,11 @@ def read_server_settings(board: Path) -> ServerSettings:
     path, values = board / FILE, _read(board).get("server", {})
     if not isinstance(values, dict):
         raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
+    if unknown := sorted(set(values) - set(ServerSettings.model_fields)):
+        names = shorten_list(sorted(ServerSettings.model_fields))
+        raise BadDefinition(f"{path}: [server] has no key {unknown[0]!r}; known keys: {names}")
     try:
         return ServerSettings(**values)
     except ValidationError as error:
-        key, known = str(error.errors()[0]["loc"][0]), ServerSettings.model_fields
-        if key not in known:
-            names = shorten_list(sorted(known))
-            raise BadDefinition(f"{path}: [server] has no key {key!r}; known keys: {names}") from error
-        default = known[key].default
-        like = {bool: "true or false", list: 'a list, such as ["scan/length"]'}.get(
-            type(default), f"a number, such as {default}"
-        )
-        raise BadDefinition(f"{path}: [server] {key} must be {like}") from error
+        first = error.errors()[0]
+        raise BadDefinition(f"{path}: [server] {first['loc'][0]}: {first['msg']}") from error

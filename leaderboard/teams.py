@@ -49,10 +49,10 @@ def compute_fingerprint(key: str) -> str:
     return sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT]
 
 
-def make_display_names(those: Iterable[HasTeam]) -> dict[tuple[str, str], str]:
+def make_display_names(teams: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """What to show for each (name, key): the name, with the key's fingerprint if another team has the same name or the
     name is empty."""
-    names = {(entry.team, entry.team_key) for entry in those}
+    names = set(teams)
     identities: dict[str, set[str]] = {}
     for team, key in names:
         identities.setdefault(normalise_name(team), set()).add(make_team_identity(team, key))
@@ -62,13 +62,6 @@ def make_display_names(those: Iterable[HasTeam]) -> dict[tuple[str, str], str]:
         else team
         for team, key in names
     }
-
-
-def make_team_labels(those: Iterable[HasTeam]) -> dict[str, str]:
-    """The label of each team by its identity: its newest name, as `make_display_names` shows it."""
-    every = list(those)
-    display_names = make_display_names(every)
-    return {identify_team(entry): display_names[entry.team, entry.team_key] for entry in every}
 
 
 def require_free_name(those: Iterable[HasTeam], team: str, key: str) -> None:

@@ -26,7 +26,6 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
 from ...core.plugins import find_files_by_name, load_module
-from ..answers import Answers
 from ..benchmark import Benchmark, find_benchmark
 from ..harness.evaluate import ONLY, write_recorded_run
 from ..model_inputs.load import load_model_inputs
@@ -101,27 +100,27 @@ def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str
     benchmark = find_benchmark(on)
     prompt = require_prompt(benchmark)
     paths = [Path(path) for path in files]
-    if not paths:
-        raise BadRun("no log is given: give the runner's logs of all samples")
-    read = compute_digests(paths)
+    digests = _read_digests(paths)
     runner_logs = tool.logs(paths)
     seeds, wrapped = combine_logs(benchmark, prompt, runner_logs)
     card = {
-        "name": name or find_model_name(runner_logs),
+        "name": name or _find_model_name(runner_logs),
         "kind": "imported",
-        "code": compute_identity(read),
+        "code": compute_identity(digests),
         "tool": ", ".join(sorted({log.tool for log in runner_logs} - {""})) or source,
         "prompt": "wrapped" if wrapped else "exact",
     }
-    run = write_recorded_run(
-        benchmark, out, card, [{ONLY: extract_part_answers(benchmark, prompt, seed)} for seed in seeds]
-    )
+    inputs = load_model_inputs(benchmark)
+    ids = {part: inputs.part(part).row_ids for part in benchmark.predicted_parts}
+    answers = [
+        {ONLY: {part: extract_answers([seed[int(row)] for row in of], prompt, part, of) for part, of in ids.items()}}
+        for seed in seeds
+    ]
+    run = write_recorded_run(benchmark, out, card, answers)
     if not (run.path / FILE).exists():
-        inputs = load_model_inputs(benchmark)
-        for (number, seed), part in product(zip(run.seeds, seeds, strict=True), benchmark.predicted_parts):
-            ids = inputs.part(part).row_ids.tolist()
+        for (number, seed), (part, of) in product(zip(run.seeds, seeds, strict=True), ids.items()):
             named: dict[str, str | int] = {"part": part, "seed": number, "candidate": ONLY}
-            add_outputs(run.path, named, ids, [seed[row_id] for row_id in ids])
+            add_outputs(run.path, named, of.tolist(), [seed[row_id] for row_id in of.tolist()])
     return run
 
 
@@ -168,7 +167,7 @@ class Log:
     samples: Sequence[LogSample]
 
 
-def compute_digests(files: Sequence[Path]) -> list[str]:
+def _read_digests(files: Sequence[Path]) -> list[str]:
     """Return the files' sha256 in order; `BadRun` if a file is given twice, which would count as two seeds."""
     seen: dict[str, Path] = {}
     for path in files:
@@ -182,9 +181,8 @@ def compute_digests(files: Sequence[Path]) -> list[str]:
     return list(seen)
 
 
-def find_model_name(logs: Sequence[Log]) -> str:
-    """Return the model of the logs; `BadRun` if they name several models, or none. For a model in a local folder it is
-    the folder's name: a run card has no paths."""
+def _find_model_name(logs: Sequence[Log]) -> str:
+    """Return the model of the logs; for one in a local folder the folder's name: a run card has no paths."""
     models = sorted({log.model for log in logs} - {""})
     if not models:
         raise BadRun("the logs do not name the model: give --name")
@@ -241,13 +239,6 @@ def combine_logs(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> t
                 "its logs"
             )
     return seeds, wrapped
-
-
-def extract_part_answers(benchmark: Benchmark, prompt: Prompt, outputs: Outputs) -> dict[str, Answers]:
-    """Extract the predictions of each predicted part, in the order of the part's rows."""
-    model_inputs = load_model_inputs(benchmark)
-    rows = {name: model_inputs.part(name).row_ids for name in benchmark.predicted_parts}
-    return {name: extract_answers([outputs[int(row)] for row in ids], prompt, name, ids) for name, ids in rows.items()}
 
 
 def _parse_row_id(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,55 +19,30 @@ from ..prompting.prompt import Prompt
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One row with its prompt.
-
-    row_id: 16 hexadecimal digits. view: its sheet. prompt: the model's whole input, with the examples. target: the true
-    label as text. label: the true label as a metric reads it (a class by its index). entry_identity: the benchmark's,
-    to identify a log. canary: the benchmark's; no model sees it.
-    """
-
-    row_id: str
-    part: str
-    view: str
-    prompt: str
-    target: str
-    label: str | int
-    entry_identity: str
-    canary: str
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The samples of one task: the rows of a view, so that their mean is that view's score, or the other rows of a
-    part, which a run must predict too."""
-
-    name: str
-    samples: tuple[Sample, ...]
-
-    def jsonl(self) -> bytes:
-        """Return one sample per line, in canonical JSON."""
-        return b"".join(to_canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
-
-
-@dataclass(frozen=True)
 class ExportedBenchmark:
-    """A benchmark in the form for other runners. name: its task name, of letters, digits and underscores."""
+    """A benchmark in the form for other runners.
+
+    name: its task name, of letters, digits and underscores. sheets: by name, the samples of one task: the rows of a
+    view, so that their mean is that view's score, or the other rows of a part, which a run must predict too. A sample
+    has `row_id`, 16 hexadecimal digits; its `part`; `view`, the sheet; `prompt`, the model's whole input, with the
+    examples; `target`, the true label as text; `label`, as a metric reads it (a class by its index); and the
+    benchmark's `entry_identity`, to identify a log, and `canary`, which no model sees.
+    """
 
     name: str
     title: str
     grader: Grader
-    sheets: tuple[Sheet, ...]
+    sheets: Mapping[str, Sequence[Mapping[str, Any]]]
     canary: str
 
     @property
     def rows(self) -> int:
-        return sum(len(sheet.samples) for sheet in self.sheets)
+        return sum(len(samples) for samples in self.sheets.values())
 
     @property
-    def tasks(self) -> list[str]:
-        """The task names of the sheets, in order."""
-        return [f"{self.name}_{sheet.name}" for sheet in self.sheets]
+    def tasks(self) -> dict[str, str]:
+        """The sheets by their task names, in order."""
+        return {f"{self.name}_{sheet}": sheet for sheet in self.sheets}
 
     def metadata(self) -> dict[str, str]:
         """Return the metadata of a task for its log."""
@@ -83,21 +59,20 @@ class ExportedBenchmark:
         samples of each sheet. tool: the runner's name, and `source` the one that `farshift benchmarks import` has for
         it. run: the command that runs the model in the folder, and writes `logs`."""
         name = self.grader.benchmark
-        read = f"farshift benchmarks import {logs} --from {source} --on {name} --out ../run"
         text = _README.format(
             title=self.title,
             benchmark=name,
             canary=self.canary,
             tool=tool,
-            tasks="\n".join(
-                f"- `{task}`: {len(sheet.samples)} rows" for task, sheet in zip(self.tasks, self.sheets, strict=True)
-            ),
+            tasks="\n".join(f"- `{task}`: {len(self.sheets[sheet])} rows" for task, sheet in self.tasks.items()),
             run=run,
-            read=read,
+            read=f"farshift benchmarks import {logs} --from {source} --on {name} --out ../run",
             identity=self.grader.entry_identity,
         )
         files = {"README.md": text.encode(), "benchmark.json": to_canonical_json(self.grader.record())}
-        return files | {f"data/{sheet.name}.jsonl": sheet.jsonl() for sheet in self.sheets}
+        for sheet, samples in self.sheets.items():
+            files[f"data/{sheet}.jsonl"] = b"".join(to_canonical_json(sample) + b"\n" for sample in samples)
+        return files
 
 
 _README = """\
@@ -157,12 +132,18 @@ def make_export(benchmark: Benchmark) -> ExportedBenchmark:
     """Export each predicted row once: a sheet per view that is scored against the true label and shares no rows with an
     earlier one (ID and OOD first), then a sheet per part for the remaining rows."""
     grader = Grader.of(benchmark, require_prompt(benchmark))
-    remaining = {sample.row_id: sample for sample in _iterate_samples(benchmark, grader)}
-    sheets = []
+    remaining = {sample["row_id"]: sample for sample in _iterate_samples(benchmark, grader)}
+    sheets: dict[str, list[dict[str, Any]]] = {}
 
     def add_sheet(name: str, row_ids: Sequence[str]) -> None:
         plain = _to_identifier(name)
-        sheets.append(Sheet(plain, tuple(replace(remaining.pop(row_id), view=plain) for row_id in row_ids)))
+        if not plain or plain in sheets:
+            names = ", ".join([*sheets, plain])
+            raise BadDefinition(
+                f"{benchmark.path}: the task names of its views and parts would be {names}: rename views so that each "
+                "has letters or digits and the names differ"
+            )
+        sheets[plain] = [remaining.pop(row_id) | {"view": plain} for row_id in row_ids]
 
     true = [name for name, view in benchmark.definition.views.items() if view.against == "true"]
     for view in sorted(true, key=lambda name: (name != "id", name != "ood", name)):
@@ -170,26 +151,22 @@ def make_export(benchmark: Benchmark) -> ExportedBenchmark:
         if all(row_id in remaining for row_id in here):
             add_sheet(view, here)
     for part in benchmark.predicted_parts:
-        if rest := [sample.row_id for sample in remaining.values() if sample.part == part]:
+        if rest := [row_id for row_id, sample in remaining.items() if sample["part"] == part]:
             add_sheet(part, rest)
-    names = [sheet.name for sheet in sheets]
-    if len({*names} - {""}) < len(names):
-        raise BadDefinition(
-            f"{benchmark.path}: the task names of its views and parts would be {', '.join(names)}: rename views so "
-            "that each has letters or digits and the names differ"
-        )
     name, title = _to_identifier(f"farshift_{benchmark.name}"), benchmark.definition.title
-    return ExportedBenchmark(name, title, grader, tuple(sheets), make_canary(benchmark))
+    return ExportedBenchmark(name, title, grader, sheets, make_canary(benchmark))
 
 
 def _to_identifier(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def _iterate_samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
-    task, mark = benchmark.task, make_canary(benchmark)
+def _iterate_samples(benchmark: Benchmark, grader: Grader) -> Iterator[dict[str, Any]]:
+    task = benchmark.task
+    shared = {"entry_identity": grader.entry_identity, "canary": make_canary(benchmark)}
     for part, row_ids, texts in iterate_prompts(benchmark, grader.prompt):
         labels = benchmark.part(part).true_labels().tolist()
         for row_id, text, label in zip(row_ids, texts, labels, strict=True):
             target = task.names[int(label)] if task.names else str(label)
-            yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity, mark)
+            row = {"row_id": f"{row_id:016x}", "part": part, "prompt": text, "target": target, "label": label}
+            yield row | shared

@@ -76,7 +76,7 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
 
 
 def _format_task_code(exported: ExportedBenchmark) -> str:
-    sheets = {task: repr(sheet.name) for task, sheet in zip(exported.tasks, exported.sheets, strict=True)}
+    sheets = {task: repr(sheet) for task, sheet in exported.tasks.items()}
     tasks = {exported.name: ", ".join(sheets.values())} | sheets
     functions = [f"\n\n@task\ndef {task}():\n    return asked({names})\n" for task, names in tasks.items()]
     return _CODE.format(name=exported.name, metadata=exported.metadata()) + "".join(functions)

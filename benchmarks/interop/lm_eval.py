@@ -15,7 +15,7 @@ from typing import Any
 from ...core.documents import parse_json, read_json
 from ...core.errors import BadRun
 from . import Log, LogSample
-from ._sheets import ExportedBenchmark, Sheet
+from ._sheets import ExportedBenchmark
 
 _CODE = '''\
 """What the tasks of this folder call: their samples, and the grade of an answer."""
@@ -65,9 +65,9 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """Return the exported folder: a group, a task and the samples for each sheet, and the grading code."""
     version, run = exported.grader.prompt.pin.version, f"{_format_run_command(exported, '.')} --output_path ../logs"
     contents = exported.write_files("lm-evaluation-harness", "lm-eval", run, "../logs/*/samples_*.jsonl")
-    group = {"group": exported.name, "task": exported.tasks, "metadata": {"version": version}}
+    group = {"group": exported.name, "task": [*exported.tasks], "metadata": {"version": version}}
     contents |= {"utils.py": _CODE.encode(), f"{exported.name}.yaml": _format_yaml(group)}
-    for task, sheet in zip(exported.tasks, exported.sheets, strict=True):
+    for task, sheet in exported.tasks.items():
         contents[f"{task}.yaml"] = _format_task(exported, task, sheet)
     return contents
 
@@ -76,7 +76,7 @@ class _Function(str):
     """The name of a function in utils.py, which the tool imports."""
 
 
-def _format_task(exported: ExportedBenchmark, name: str, sheet: Sheet) -> bytes:
+def _format_task(exported: ExportedBenchmark, name: str, sheet: str) -> bytes:
     """A task of the tool: unchanged prompts, greedy decoding up to a stop string, each output graded by itself."""
     grader = exported.grader
     return _format_yaml(
@@ -85,7 +85,7 @@ def _format_task(exported: ExportedBenchmark, name: str, sheet: Sheet) -> bytes:
             # The tool resolves relative paths from its working directory: a function finds its files from anywhere, and
             # reads every text as text (a JSON loader parses some as dates).
             "custom_dataset": _Function("utils.samples"),
-            "dataset_kwargs": {"sheet": sheet.name},
+            "dataset_kwargs": {"sheet": sheet},
             "test_split": "test",
             "output_type": "generate_until",
             "doc_to_text": "prompt",

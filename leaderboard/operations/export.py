@@ -12,7 +12,7 @@ from ...core.documents import read_toml
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, write_atomically
 from ...core.progress import report_progress
-from ..storage.board_files import find_sealed_answers, list_files, list_named_files
+from ..storage.board_files import list_files, list_named_files, list_public_files
 from ..storage.readers import CARD, LEDGER
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def export_board(board: Board, out: Path | str) -> ExportReport:
     out = Path(out)
     records = board.committed_records()
     card = make_public_card(board)
-    named, hidden = list_named_files(records), find_sealed_answers(records)
-    public_files = {path: digest for path, digest in named.items() if path not in hidden}
+    named, public_files = list_named_files(records), list_public_files(records)
     with hold_lock(get_lock_path(out), str(out)):
         _refuse_others(out, card, named)
         new = 0

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.record import Score
@@ -18,16 +18,22 @@ from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError, SubmissionRejected
 from ...core.files import compute_file_sha256
 from ...core.progress import report_progress
+from ..board import Board
 from ..entries import Entry, get_score_path, get_submission_path, read_valid_entries
 from ..ledger.book import Event
 from ..storage.board_files import compute_digests
+from ..storage.http import is_url
+from ..submission.remote import RemoteBoard
 from ..submission.validate import Allowed, Submission, ValidRun, validate_submission
 from ..tables.row_scores import make_rows_path, store_rows
 from ..tables.table import explain_outdated
 from ..teams import require_free_name
 
-if TYPE_CHECKING:
-    from ..board import Board
+
+def submit_at(location: str, file: Path, token: str = "") -> tuple[list[str], bool]:
+    """Submit a file to the board at a location. Returns the entries, and whether they are new. token: the access token
+    for a board behind a URL; by default the user's."""
+    return RemoteBoard(location, token).submit(file) if is_url(location) else submit_runs(Board(location), file)
 
 
 def submit_runs(

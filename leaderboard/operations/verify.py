@@ -28,7 +28,8 @@ from ..ledger import Record
 from ..ledger.heads import find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems
 from ..sealed.verify import verify_sealed
-from ..storage.board_files import find_file_problems, find_sealed_answers, list_named_files
+from ..storage.board_files import find_file_problems, list_named_files, list_public_files
+from ..storage.readers import open_board
 from ..submission.validate import Submission, ValidRun, validate_submission
 from ..tables.table import explain_outdated
 from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
@@ -59,6 +60,12 @@ class Verification:
     def is_complete(self) -> bool:
         """Whether everything was recomputed and agrees with the board."""
         return not self.differences and not self.not_recomputed
+
+
+def verify_at(location: str, head: str | None = None, key: str | None = None, *, workers: int = 1) -> Verification:
+    """Verify the board at a location; see `verify_board`."""
+    with open_board(location) as board:
+        return verify_board(board, head, key, workers=workers)
 
 
 def verify_board(
@@ -116,11 +123,9 @@ def _verify_history(
 
 def _verify_files(copy: BoardView, records: list[Record], result: Verification) -> dict[str, Path]:
     """Check every named file against its digest. Returns the local paths of those that match the ledger."""
-    hidden = set() if copy.has_private_files else find_sealed_answers(records)
     files = {}
-    for path, digest in list_named_files(records).items():
-        if path in hidden:
-            continue
+    expected = list_named_files(records) if copy.has_private_files else list_public_files(records)
+    for path, digest in expected.items():
         try:
             file = copy.file(path)
         except (Unavailable, BadData) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import resources
@@ -32,14 +32,6 @@ EXAMPLE = "scan/length"
 """The benchmark of the example on how to submit, if the board has no entries."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
-
-
-DOWNLOADS: Mapping[str, Callable[[Snapshot], bytes]] = {
-    "csv": lambda board: make_export_files(board, "csv")["standings.csv"],
-    "json": lambda board: json.dumps(list_rows(board), indent=1, ensure_ascii=False).encode(),
-    "parquet": lambda board: make_export_files(board, "parquet")["standings.parquet"],
-}
-"""The formats in which tables can be downloaded."""
 
 
 def build_site(board: BoardView, out: Path | str | None = None) -> Path:
@@ -114,31 +106,32 @@ def _list_downloads(board: Snapshot) -> Iterator[Asset]:
     """Yield the entries of each table, and of all tables, as files with unrounded numbers."""
     for name, views in [("all", board.views), *((view.anchor, (view,)) for view in board.views)]:
         if views:
-            for suffix, write in DOWNLOADS.items():
-                yield Asset(f"tables/{name}.{suffix}", partial(write, replace(board, views=views)))
+            shown = replace(board, views=views)
+            for suffix in ("csv", "json", "parquet"):
+                yield Asset(f"tables/{name}.{suffix}", partial(_render_download, shown, suffix))
+
+
+def _render_download(board: Snapshot, suffix: str) -> bytes:
+    if suffix == "json":
+        return json.dumps(list_rows(board), indent=1, ensure_ascii=False).encode()
+    (content,) = make_export_files(board, suffix).values()
+    return content
 
 
 def write_site(site: Site, where: Path) -> Path:
     """Write a site to the folder `where`. Unchanged files are not written again, and pages of an earlier site that no
     longer exist are deleted."""
-    before = _list_written_files(where)
+    listing = where / WRITTEN
+    try:
+        known = read_json(listing, list)
+    except (OSError, ValueError):
+        known = []
     for name, content in site.rendered():
         _write_file(where / name, content)
-    for stale in before - set(site.pages):
+    for stale in {name for name in known if isinstance(name, str) and _NAME.fullmatch(name)} - set(site.pages):
         (where / stale).unlink(missing_ok=True)
-    _write_file(where / WRITTEN, json.dumps(sorted(site.pages), indent=0).encode())
+    _write_file(listing, json.dumps(sorted(site.pages), indent=0).encode())
     return where / INDEX
-
-
-def _list_written_files(where: Path) -> set[str]:
-    """Return the files that an earlier site wrote to a folder, ignoring paths outside it in a modified list."""
-    names = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
-    try:
-        listing = read_json(where / WRITTEN)
-    except (OSError, ValueError):
-        return names
-    known = listing if isinstance(listing, list) else []
-    return names | {name for name in known if isinstance(name, str) and _NAME.fullmatch(name)}
 
 
 def _write_file(path: Path, content: bytes) -> None:

@@ -100,15 +100,15 @@ def draw_sealed_rows(benchmark: Benchmark, seed: bytes) -> SealedDraw:
     counterpart: dict[str, Ids] = {}
     profile: dict[str, Any] = {}
     for name, part in public.items():
-        full = {cell for cell, count in required_counts[name].items() if filled_counts[name].get(cell, 0) == count}
-        matched_rows = part.select(_is_in_cells(profiles[name].cells(part), full))
+        full = [cell for cell, count in required_counts[name].items() if filled_counts[name].get(cell, 0) == count]
+        matched_rows = part.select(np.isin(profiles[name].cells(part), full))
         if len(matched_rows) < (1 - MOST_LEFT_OUT) * len(part):
             raise FarshiftError(
                 f"{benchmark.name} cannot be sealed: the generator has enough other rows only for the cells of "
                 f"{len(matched_rows)} of the {len(part)} rows of its view {name}"
             )
-        sealed = _make_part(benchmark, rows_by_view[name])
-        sealed = sealed.select(_is_in_cells(profiles[name].cells(sealed), full))
+        sealed = make_sealed_part(benchmark, rows_by_view[name])
+        sealed = sealed.select(np.isin(profiles[name].cells(sealed), full))
         sides[name], counterpart[name] = sealed.arrow(), matched_rows.row_ids
         profile[name] = _compare_view(profiles[name], part, matched_rows, sealed)
     rows, masks = _join_views(benchmark, sides)
@@ -200,31 +200,22 @@ def _has_contradiction(drawn: pa.Table, public: pa.Table, schema: Any, label: st
 
 def _has_side_difference(alone: pa.Table, joint: pa.Table) -> bool:
     """Whether a row that both tables assign is on the shifted side in only one of them."""
-    sides = []
-    for table in (alone, joint):
-        ids, part = table["row_id"].to_numpy(), table["part"].to_pylist()
-        order = np.argsort(ids)
-        sides.append((ids[order], np.array([name.startswith("ood") for name in part])[order]))
-    _, left_index, right_index = np.intersect1d(sides[0][0], sides[1][0], assume_unique=True, return_indices=True)
-    return bool((sides[0][1][left_index] != sides[1][1][right_index]).any())
+    parts = [dict(zip(table["row_id"].to_pylist(), table["part"].to_pylist(), strict=True)) for table in (alone, joint)]
+    both = parts[0].keys() & parts[1].keys()
+    return any(parts[0][row_id].startswith("ood") != parts[1][row_id].startswith("ood") for row_id in both)
 
 
-def _is_in_cells(cells: list[str], chosen: set[str]) -> NDArray[np.bool_]:
-    return np.array([cell in chosen for cell in cells], bool)
-
-
-def _make_part(benchmark: Benchmark, table: pa.Table) -> Part:
-    """Rows as a part: a table of the source's fields, `row_id` and the metadata from the split."""
-    carried = {name: table[name].to_numpy() for name in ("group", "severity") if name in table.column_names}
+def make_sealed_part(benchmark: Benchmark, table: pa.Table, identity: str = "") -> Part:
+    """Rows as a part: a table of `row_id`, the source's fields and the metadata from the split, or of inputs alone."""
     return Part(
         split=benchmark.manifest.full_name,
-        identity=benchmark.manifest.identity,
+        identity=identity or benchmark.manifest.identity,
         name=SEALED,
         schema=benchmark.split.source.schema,
         label=benchmark.task.label,
         source=table,
         source_indices=np.arange(table.num_rows),
-        row_metadata=carried,
+        row_metadata={name: table[name].to_numpy() for name in ("group", "severity") if name in table.column_names},
     )
 
 
@@ -235,7 +226,9 @@ def _join_views(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Pa
     table = pa.concat_tables(sides.values()).combine_chunks()
     whose = np.repeat(list(sides), [side.num_rows for side in sides.values()])
     order = np.argsort(table["row_id"].to_numpy())
-    return _make_part(benchmark, table.take(order).combine_chunks()), {name: (whose == name)[order] for name in sides}
+    return make_sealed_part(benchmark, table.take(order).combine_chunks()), {
+        name: (whose == name)[order] for name in sides
+    }
 
 
 def _compare_view(profile: Profile, public: Part, matched_rows: Part, sealed: Part) -> dict[str, Any]:

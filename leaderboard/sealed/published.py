@@ -28,7 +28,7 @@ from ...core.files import write_atomically
 from ...loaders.part import Part
 from ...splits.rows import compute_row_digests, compute_set_digest
 from ...splits.schema import Schema
-from .drawing import SEALED, VIEWS, SealedDraw
+from .drawing import SEALED, VIEWS, SealedDraw, make_sealed_part
 from .window import Terms, find_window, get_window_path
 
 if TYPE_CHECKING:
@@ -211,14 +211,5 @@ def make_sealed_benchmark(
         name_public_view(name): definition.views[name] for name in VIEWS
     }
     sealed_definition = definition.model_copy(update={"views": dict(views), "composed": None})
-    inputs = Part(
-        split=benchmark.manifest.full_name,
-        identity=draw.digest,
-        name=SEALED,
-        schema=benchmark.split.source.schema,
-        label=benchmark.task.label,
-        source=draw.inputs,
-        source_indices=np.arange(draw.inputs.num_rows),
-        row_metadata={},
-    )
+    inputs = make_sealed_part(benchmark, draw.inputs, draw.digest)
     return SealedBenchmark(sealed_definition, benchmark.path, draw, inputs, drawn)

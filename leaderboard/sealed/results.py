@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from ...benchmarks.statistics.paired_test import adjust_by_holm
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.variance_estimate import VarianceEstimate, compute_average, compute_two_sided_p
 from ...core.documents import parse_json
-from ..teams import identify_team, make_team_labels
+from ..teams import make_display_names
 from .drawing import VIEWS
 from .published import SealedBenchmark, name_public_view
 from .window import Window, find_window, get_utc_time, get_window_path, read_windows
@@ -31,8 +30,8 @@ def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
     sealed_window = find_window(board.records(), window)
     scores = {digest: _read_score(board, sealed_window, digest) for digest in sealed_window.scores}
     contrasts = flag_contrasts([score.get("contrast", {}) for score in scores.values()])
-    teams = {digest: Team(str(body["team"]), str(body["signed_by"])) for digest, body in sealed_window.answers.items()}
-    names = make_team_labels(teams.values())
+    teams = {digest: (str(body["team"]), str(body["signed_by"])) for digest, body in sealed_window.answers.items()}
+    names = make_display_names(teams.values())
     return {
         "terms": sealed_window.terms.record(),
         "commitment": sealed_window.commitment,
@@ -42,10 +41,10 @@ def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
         "profile": read_profile(board, sealed_window),
         "entries": [
             {
-                "team": names[identify_team(teams[digest])],
+                "team": names[teams[digest]],
                 "model": sealed_window.answers[digest]["model"],
                 "submission": digest,
-                "signed_by": teams[digest].team_key,
+                "signed_by": teams[digest][1],
                 "score": score.get("score"),
                 "contrast": contrast,
                 "n/a": score.get("n/a"),
@@ -53,14 +52,6 @@ def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
             for (digest, score), contrast in zip(scores.items(), contrasts, strict=True)
         ],
     }
-
-
-@dataclass(frozen=True)
-class Team:
-    """The name and the public key of a submission to a window."""
-
-    team: str
-    team_key: str
 
 
 def list_window_results(board: BoardView) -> list[dict[str, Any]]:

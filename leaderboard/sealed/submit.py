@@ -7,13 +7,11 @@ depend on a label.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import evaluate
 from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.runs.run import Run
@@ -33,25 +31,16 @@ from .published import PublishedDraw, SealedBenchmark, find_window_benchmark, ma
 from .window import Clock, Window, find_window, get_utc_time, get_window_path, parse_time, read_windows, require_open
 
 
-def predict_draw(
-    model: Any,
-    draw: PublishedDraw | Path | str,
-    benchmark: Benchmark | None = None,
-    seeds: int | Sequence[int] | None = None,
-    budget: str = "full",
-    **options: Any,
-) -> Run:
+def predict_draw(model: Any, draw: PublishedDraw | Path | str, **options: Any) -> Run:
     """Train a model on the public training rows of a window's benchmark, predict the draw, and write a run folder for
-    `answers.pack_answers`. `draw` is the folder written by `farshift board sealed draw`; all other arguments are those
-    of `farshift.evaluate`."""
+    `pack_answers`. `draw` is the folder written by `farshift board sealed draw`; the options are those of
+    `farshift.evaluate`."""
     published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
-    public = benchmark or find_window_benchmark(published_draw.terms)
+    public = find_window_benchmark(published_draw.terms)
     sealed = make_sealed_benchmark(public, published_draw)
     model_inputs = load_model_inputs(public)
     parts = {**model_inputs.parts, SEALED: sealed.inputs}
-    return evaluate(
-        model, sealed, seeds=seeds, budget=budget, model_inputs=replace(model_inputs, parts=parts), **options
-    )
+    return evaluate(model, sealed, model_inputs=replace(model_inputs, parts=parts), **options)
 
 
 def pack_answers(

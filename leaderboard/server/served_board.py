@@ -25,7 +25,7 @@ from ..entries import Entry, read_valid_entries
 from ..ledger import Record
 from ..operations.export import make_public_card
 from ..publish.site import Site
-from ..storage.board_files import find_sealed_answers, list_named_files
+from ..storage.board_files import list_public_files
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..teams import make_display_names
@@ -57,13 +57,12 @@ class History:
     @cached_property
     def team_names(self) -> dict[tuple[str, str], str]:
         """The display name of each team, by name and key."""
-        return make_display_names(self.entries.values())
+        return make_display_names((entry.team, entry.team_key) for entry in self.entries.values())
 
     @cached_property
     def files(self) -> dict[str, str]:
         """The sha256 of each file that is public now (the files of an export), by path."""
-        hidden = find_sealed_answers(self.records)
-        return {path: digest for path, digest in list_named_files(self.records).items() if path not in hidden}
+        return list_public_files(self.records)
 
     @cached_property
     def lines(self) -> ResponseBody:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -59,16 +59,16 @@ def find_file_problems(records: Iterable[Record]) -> list[str]:
     return problems
 
 
-def find_sealed_answers(records: Iterable[Record]) -> set[str]:
-    """Submissions to sealed windows that are not revealed, which are not public yet."""
-    records = list(records)
-    closed = {record.body.get("window") for record in records if record.kind == "seed_revealed"}
-    return {
+def list_public_files(records: Sequence[Record]) -> dict[str, str]:
+    """The named files that are public: without the submissions to sealed windows that are not revealed."""
+    revealed = {record.body.get("window") for record in records if record.kind == "seed_revealed"}
+    hidden = {
         path
         for record in records
-        if record.kind == "submitted" and record.body.get("window") not in (None, *closed)
+        if record.kind == "submitted" and record.body.get("window") not in (None, *revealed)
         for path in _read_named_files(record)
     }
+    return {path: digest for path, digest in list_named_files(records).items() if path not in hidden}
 
 
 def _read_named_files(record: Record) -> dict[str, Any]:

@@ -3,19 +3,23 @@ compared with the one that this user saw last, and stored."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ...core.documents import read_toml
 from ...core.errors import BadData, FarshiftError, Unavailable
 from ...core.files import write_atomically
 from ...core.progress import log_message
+from ..board import Board
 from ..board_view import BoardView
 from ..ledger import Record
 from ..ledger.heads import find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems, read_line
 from ..validation.limits import SUBMISSION_BYTES
 from .board_files import find_path_problem, list_files, resolve_file
-from .http import fetch
+from .http import fetch, is_url
 
 LEDGER = "ledger.jsonl"
 CARD = "board.toml"
@@ -92,3 +96,26 @@ class UrlReader(ExportReader):
         if self._fetched > MAX_FETCHED:
             raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")
         write_atomically(self.path / name, answer.content)
+
+
+@contextmanager
+def open_board(location: str) -> Iterator[BoardView]:
+    """Open the board at a location, or the copy there, within the context."""
+    path = Path(location)
+    if is_url(location):
+        with TemporaryDirectory(prefix="farshift-board-") as folder:
+            yield UrlReader(location, Path(folder))
+    elif (path / LEDGER).is_file() and "store" not in read_toml(path / CARD):
+        yield ExportReader(path)
+    else:
+        yield Board(path)
+
+
+@contextmanager
+def open_board_view(location: str) -> Iterator[BoardView]:
+    """Open a read-only view of the board at a location, within the context. The history of a copy is checked, compared
+    with the one that this user saw last, and stored. `FarshiftError` names the first problem."""
+    with open_board(location) as board:
+        if isinstance(board, ExportReader):
+            board.records()
+        yield board

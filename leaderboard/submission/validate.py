@@ -16,7 +16,7 @@ from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.runs.coverage import read_limit
 from ...benchmarks.runs.run import RunCard, RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
-from ...core.errors import FarshiftError, UnknownName
+from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.text import format_count
 from ..validation.archive import CARD, Archive
 from ..validation.card import ListedRun, SubmissionCard, check_run_values, parse_submission_card
@@ -180,6 +180,8 @@ def _read_run(
             table = reader.predictions(content, make_expected_table(benchmark, run, rows))
     except FileRejected as rejected:
         problems.add_rejection(where, rejected)
+    except BadRun as error:
+        problems.add("run-value", where, str(error))
     else:
         yield ValidRun(run.card, benchmark, table), rows, file
 

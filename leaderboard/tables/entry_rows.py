@@ -8,6 +8,7 @@ are not found.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,51 +129,38 @@ def _list_budget_violations(entry: ValidRun) -> Iterator[str]:
 
 def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
     """Return what the run card (environment, model, resources used) and the model card (the team's declarations) state,
-    as plain JSON. parameters: the model's size from its model card, else as reported by the run (largest over seeds),
-    None if unknown. pretrained: the data of its pretrained weights. declared: the model card. environment: name to
-    text. Missing values are left out."""
-    usage = _get_usage(run)
-    seconds = usage.get("seconds", run.spent.seconds)
-    size = model.parameters if model.parameters is not None else _find_largest(usage.get("by_seed"), "parameters")
-    environment = sorted(run.environment.items())[:MOST]
+    as plain JSON. parameters: the model's size from its model card, else as reported by the run (largest over seeds).
+    pretrained: the data of its pretrained weights. declared: the model card. environment: name to text. Missing values
+    are left out; a recorded result has the usage of the run that made its predictions as text."""
+    usage: dict[str, Any] = {name: getattr(run.spent, name) for name in ("finished", "seconds", "by_seed")}
+    with suppress(KeyError, ValueError):
+        usage |= parse_json(str(run.model.extra["spent"]), dict)
+    seeds = usage["by_seed"].values() if isinstance(usage["by_seed"], Mapping) else ()
+    reports = [seed for seed in seeds if isinstance(seed, Mapping)]
+
+    def find_largest(name: str) -> int | None:
+        values: list[Any] = [report.get(name) for report in reports]
+        return max((int(value) for value in values if _is_size(value) and value == int(value)), default=None)
+
+    weights = run.model.extra.get("pretrained")
+    entries = [entry for entry in weights if isinstance(entry, dict)] if isinstance(weights, list) else []
     contents = {
         "kind": _truncate_text(run.model.kind),
         "code": _truncate_text(run.model.code),
         "device": _truncate_text(run.budget.device),
-        "finished": _truncate_text(usage.get("finished", run.spent.finished)),
-        "seconds": float(seconds) if _is_size(seconds) else None,
-        "parameters": size,
-        "steps": _find_largest(usage.get("by_seed"), "steps"),
-        "pretrained": _truncate_text(", ".join(_list_pretraining_data(run))),
-        "environment": {_truncate_text(name): _truncate_text(value) for name, value in environment},
+        "finished": _truncate_text(usage["finished"]),
+        "seconds": float(usage["seconds"]) if _is_size(usage["seconds"]) else None,
+        "parameters": find_largest("parameters") if model.parameters is None else model.parameters,
+        "steps": find_largest("steps"),
+        "pretrained": _truncate_text(
+            ", ".join(dict.fromkeys(str(entry["trained_on"]) for entry in entries if "trained_on" in entry))
+        ),
+        "environment": {
+            _truncate_text(name): _truncate_text(value) for name, value in sorted(run.environment.items())[:MOST]
+        },
         "declared": model.record(),
     }
     return {name: value for name, value in contents.items() if value not in (None, "", {})}
-
-
-def _get_usage(run: RunCard) -> Mapping[str, Any]:
-    """The resources used by the run that made the predictions; a recorded result has them as text."""
-    try:
-        recorded = parse_json(str(run.model.extra["spent"]))
-    except (KeyError, ValueError):
-        recorded = None
-    if isinstance(recorded, dict):
-        return recorded
-    return {"finished": run.spent.finished, "seconds": run.spent.seconds, "by_seed": run.spent.by_seed}
-
-
-def _list_pretraining_data(run: RunCard) -> list[str]:
-    """The data on which the run's pretrained weights were trained, where its card says so."""
-    weights = run.model.extra.get("pretrained")
-    entries = [entry for entry in weights if isinstance(entry, dict)] if isinstance(weights, list) else []
-    return list(dict.fromkeys(str(entry["trained_on"]) for entry in entries if "trained_on" in entry))
-
-
-def _find_largest(by_seed: Any, name: str) -> int | None:
-    """The largest value of an integer that some seeds report."""
-    seeds = by_seed.values() if isinstance(by_seed, Mapping) else ()
-    values: list[Any] = [seed.get(name) for seed in seeds if isinstance(seed, Mapping)]
-    return max((int(value) for value in values if _is_size(value) and value == int(value)), default=None)
 
 
 def _is_size(value: Any) -> bool:

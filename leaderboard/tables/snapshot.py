@@ -73,7 +73,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     tried = board.attempts()
     ranks_all = board.kind == EXPERIMENTS
     arrived = {item.entry: index for index, item in enumerate(standings)}
-    names = make_display_names([*standings, *apart])
+    names = make_display_names((item.team, item.team_key) for item in (*standings, *apart))
     views: list[Table] = []
     summaries: dict[str, Summary] = {}
     for entries in group_entries([replace(item, team=names[item.team, item.team_key]) for item in standings]):

@@ -176,12 +176,6 @@ pretraining = ["unknown"]
 """The output of `farshift pack --template`."""
 
 
-class _Benchmark(_Values):
-    name: Line200
-    entry_identity: Line200
-    selection: Line200
-
-
 class _Budget(_Values):
     name: Literal["full", "quick"]
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=MAX_SEEDS), Distinct]
@@ -204,13 +198,11 @@ class _Model(_Values):
 
 class _Usage(_Values):
     touched: list[Literal["ood_val", "unlabelled"]]
-    by_seed: dict[str, dict[str, Any]]
 
 
 class _RunCard(_Values):
     """Those of a run's card that a board relies on."""
 
-    benchmark: _Benchmark
     budget: _Budget
     model: _Model
     spent: _Usage
@@ -223,6 +215,6 @@ class _RunCard(_Values):
 
 
 def check_run_values(card: dict[str, Any], file: str, problems: Problems) -> bool:
-    """Whether the values of a run's card are valid; those that are not are added to `problems`. Its tables and digest
-    are already checked."""
+    """Whether the values of a run's card are within bounds; those that are not are added to `problems`. `RunCard`
+    checks the types of all others."""
     return _parse(_RunCard, card, "run-value", file, problems) is not None

@@ -121,7 +121,7 @@ def _find_pinned(draft: SourceDefinition, path: Path) -> PinnedSource | None:
 def _build_source(draft: SourceDefinition, path: Path, folders: tuple[Path, ...]) -> PinnedSource:
     """Build the source into the cache under its digest, unless its file may not be replaced."""
     with stage_source(f"{draft.name}-own") as temporary_path:
-        rows, digest = Source(draft, path).write(temporary_path, folders)
+        rows, digest, _ = Source(draft, path).write(temporary_path, folders)
         if not rows:
             files = ", ".join(pin.name for pin in draft.distributions[0].files)
             raise BadData(f"[data] {files} has no rows: a source needs at least one")

@@ -34,7 +34,7 @@ from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write, map_table, stage_source, write_arrow
 from ..files.reader_errors import convert_reader_errors
 from ..readers import read_tables
-from .expected import ExpectedCounts
+from .expected import CountsDiffer, ExpectedCounts, check_expected
 from .fetch import fetch_file, fetch_unpinned_file, get_file_path
 from .labels import read_class_names
 from .piecewise import build_in_pieces
@@ -173,23 +173,29 @@ class Source:
         if self.definition.accept:
             require_accepted_licence(self.definition.accept, f"source {self.name}", self.definition.terms)
 
-    def write(self, target: Path, own_folders: tuple[Path, ...] = ()) -> tuple[int, str]:
-        """Write the rows of the first available distribution that has the pinned digest to an Arrow file `target`.
-        Returns their number and digest. Raises `LicenceNotAccepted` if the licence has to be accepted first."""
+    def write(self, target: Path, own_folders: tuple[Path, ...] = ()) -> tuple[int, str, Distribution]:
+        """Write the rows of the first available distribution that has the pinned digest, or without one the expected
+        counts, to an Arrow file `target`. Returns their number and digest, and the distribution with all its files
+        pinned. Raises `LicenceNotAccepted` if the licence has to be accepted first."""
         refuse_labels(f"source {self.name}")
         self.require_licence()
         reasons = []
         for distribution in self.definition.distributions:
             try:
-                digest, _ = self.write_from(distribution, target, own_folders)
+                digest, pinned = self.write_from(distribution, target, own_folders)
+                rows = map_table(target)
+                if self.definition.expected and not self.definition.digest:
+                    check_expected(self.definition.expected, rows, f"source {self.name} ({distribution.name})")
             except (Unavailable, BadData) as error:
-                if isinstance(error, MissingGeneratorPackage) and len(self.definition.distributions) == 1:
+                if (
+                    isinstance(error, MissingGeneratorPackage | CountsDiffer)
+                    and len(self.definition.distributions) == 1
+                ):
                     raise
                 reasons.append(f"{distribution.name}: {error}")
                 continue
-            rows = map_table(target)
             if not self.definition.digest or digest == self.definition.digest:
-                return rows.num_rows, digest
+                return rows.num_rows, digest, pinned
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
             generator = load_generator(distribution.generator) if distribution.generator else None
             maker = getattr(generator, "maker", None)

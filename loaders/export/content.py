@@ -9,7 +9,9 @@ with equal inputs), and `weight`, `group` and `severity` if the part has them. I
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -110,22 +112,32 @@ def write_parquet(part: BatchedPart, out: Path | str) -> Path:
     of the tensors. Returns the path. Raises `FarshiftError` if `out` exists.
     """
     target = Path(out)
-    with (
-        hold_lock(get_lock_path(target), str(target)),
-        translate_os_errors(target, "choose another file", is_saved=False),
-    ):
-        refuse_existing(target, "file")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.tmp")
-        try:
-            with temporary.open("wb") as sink:
-                _write_table(part, sink, f"writing {target.name}")
-                sink.flush()
-                os.fsync(sink.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with stage_export(target, "file") as temporary, temporary.open("wb") as sink:
+        _write_table(part, sink, f"writing {target.name}")
+        sink.flush()
+        os.fsync(sink.fileno())
     return target
+
+
+@contextmanager
+def stage_export(target: Path, what: str) -> Iterator[Path]:
+    """Yield a temporary path beside the place of an export (`what`: file or folder), renamed to it at the end, and
+    removed on an error. Raises `FarshiftError` if the place is taken."""
+    advice = f"choose another {what}"
+    with hold_lock(get_lock_path(target), str(target)), translate_os_errors(target, advice, is_saved=False):
+        if target.exists() and not (what == "folder" and target.is_dir() and not any(target.iterdir())):
+            raise FarshiftError(f"{target} exists already: {advice}, or remove it")
+        final = target.resolve()
+        temporary = final.with_name(f".{final.name}.tmp")
+        shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process
+        final.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield temporary
+            temporary.replace(final)
+        finally:
+            if temporary.is_dir():
+                shutil.rmtree(temporary, ignore_errors=True)
+            temporary.unlink(missing_ok=True)
 
 
 def _write_table(part: BatchedPart, sink: BinaryIO, label: str) -> None:
@@ -141,9 +153,3 @@ def _write_table(part: BatchedPart, sink: BinaryIO, label: str) -> None:
             writer.write_table(block.cast(schema), row_group_size=max(1, block.num_rows))
             done += block.num_rows
             report_progress(label, done, len(part))
-
-
-def refuse_existing(target: Path, what: str) -> None:
-    """Raise `FarshiftError` if the place of an export (`what`: file or folder) is taken."""
-    if target.exists() and not (what == "folder" and target.is_dir() and not any(target.iterdir())):
-        raise FarshiftError(f"{target} exists already: choose another {what}, or remove it")

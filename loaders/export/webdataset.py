@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +18,11 @@ import numpy as np
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
-from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
+from ...core.files import compute_file_sha256
 from ...core.progress import report_progress
 from ...splits.schema import Field
 from ..batching.batched import BatchedPart
-from .content import compute_checksums, describe_export, iterate_blocks, refuse_existing
+from .content import compute_checksums, describe_export, iterate_blocks, stage_export
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,13 +56,9 @@ def write(part: BatchedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) ->
         raise FarshiftError(
             f"{part.split}, {part.name}: a row is selected twice, but keys of samples have to be unique"
         )
-    with (
-        hold_lock(get_lock_path(target), str(target)),
-        translate_os_errors(target, "choose another folder", is_saved=False),
-    ):
-        refuse_existing(target, "folder")
-        with _create_folder(target) as beside:
-            _write_shards(part, beside, shard_bytes)
+    with stage_export(target, "folder") as beside:
+        beside.mkdir()
+        _write_shards(part, beside, shard_bytes)
     return target
 
 
@@ -189,17 +183,3 @@ def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]
     for name in index:
         table = table.append_column(name, [np.array(index[name], np.int64)])
     pq.write_table(table, path, compression="zstd")
-
-
-@contextmanager
-def _create_folder(target: Path) -> Iterator[Path]:
-    """A temporary folder beside the target, renamed to it at the end, and removed on an error."""
-    final_folder = target.resolve()
-    beside = final_folder.with_name(f".{final_folder.name}.tmp")
-    shutil.rmtree(beside, ignore_errors=True)  # left by a killed process
-    beside.mkdir(parents=True)
-    try:
-        yield beside
-        beside.rename(final_folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

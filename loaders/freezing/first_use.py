@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...core.errors import BadData, FarshiftError, Unavailable
+from ...core.errors import FarshiftError
 from ...core.files import get_lock_path, get_user_home, hold_lock, write_atomically
 from ...splits.manifest import Manifest
-from ..acquire.expected import CountsDiffer, check_expected
 from ..acquire.source import (
-    Distribution,
     OwnPin,
     Source,
     apply_own_pin,
@@ -21,7 +19,7 @@ from ..acquire.source import (
     find_source,
     make_own_pin_path,
 )
-from ..cache.store import map_table, move_into_cache, stage_source
+from ..cache.store import move_into_cache, stage_source
 from .freeze import Draft, prepare_split, write_prepared
 
 
@@ -53,29 +51,12 @@ def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = ()) 
 def _pin_source(source: Source, own_folders: tuple[Path, ...]) -> Source:
     """Build the source into the cache from the first available distribution with the published counts, and return it
     with its pin in the user's home."""
-    refused: dict[str, FarshiftError] = {}
-    for distribution in source.definition.distributions:
-        try:
-            return _build_source(source, distribution, own_folders)
-        except (Unavailable, BadData) as error:
-            refused[distribution.name] = error
-    different: list[FarshiftError] = [error for error in refused.values() if isinstance(error, CountsDiffer)]
-    if different or len(refused) == 1:
-        raise (different or list(refused.values()))[0]
-    raise Unavailable(f"source {source.name}: {' | '.join(f'{name}: {error}' for name, error in refused.items())}")
-
-
-def _build_source(source: Source, distribution: Distribution, own_folders: tuple[Path, ...]) -> Source:
     import tomli_w
 
     with stage_source(f"{source.name}-first") as temporary_path:
-        digest, pinned = source.write_from(distribution, temporary_path, own_folders)
-        rows = map_table(temporary_path)
-        if source.definition.expected is not None:
-            check_expected(source.definition.expected, rows, f"source {source.name} ({distribution.name})")
+        rows, digest, pinned = source.write(temporary_path, own_folders)
         definition = compute_definition_digest(source.definition)
-        own = OwnPin(definition=definition, rows=rows.num_rows, digest=digest, distribution=pinned)
-        del rows
+        own = OwnPin(definition=definition, rows=rows, digest=digest, distribution=pinned)
         write_atomically(make_own_pin_path(source), tomli_w.dumps(own.model_dump(exclude_none=True)).encode())
         pinned_source = apply_own_pin(source)
         move_into_cache(temporary_path, pinned_source.cached_at)

@@ -41,12 +41,12 @@ FAMILIES = {
         "winogrande_hardness",
     ),
     "science": ("flip", "ogb_molecules", "survival"),
+    "texts": ("boolq", "instructions", "mail_archive", "perspectives", "preferences"),
     "wilds": (*("wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),),
 }
 """The readers of each module that has several."""
 
-PUBLISHED = {"instructions", "mail_archive", "perspectives", "preferences"}
-PUBLISHED |= {name for module, names in FAMILIES.items() if module != "image_folder" for name in names}
+PUBLISHED = {name for module, names in FAMILIES.items() if module != "image_folder" for name in names}
 """The readers of one published form of data."""
 
 _MODULE_OF = {name: module for module, names in FAMILIES.items() for name in names}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...core.errors import BadData
 from ..acquire.archive_files import ArchiveFiles
 from ._layout import read_utf8_lines
 
@@ -60,6 +61,8 @@ def conll(
             again = files[other]
             assert isinstance(again, Path)
             beside[field] = list(_iterate_sentences(other, again.read_bytes(), number))
+            if list(map(len, beside[field])) != list(map(len, sentences)):
+                raise BadData(f"the sentences of {other} do not have as many words as those of {name}")
         for index, sentence in enumerate(sentences):
             row: dict[str, Any] = {"words": _join_column(sentence, words), "length": len(sentence), **same}
             row |= {field: _join_column(sentence, column) for field, column in tags.items()}
@@ -102,6 +105,8 @@ def _iterate_sentences(name: str, content: bytes, number: int | None) -> Iterato
         cells = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
         if cells[0] == "-DOCSTART-":
             continue
+        if sentence and len(cells) != len(sentence[0]):
+            raise BadData(f"{name}: {line[:40]!r} has {len(cells)} columns, but the line before it {len(sentence[0])}")
         if number is None or cells[number].isdecimal():
             sentence.append(cells)
 

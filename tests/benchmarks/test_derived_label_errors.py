@@ -80,14 +80,6 @@ def test_perfect_detection_keeps_a_width_that_the_rarer_rows_decide():
     assert reach[0] > 5 * reach[1] > 0
 
 
-def test_doubt_at_random_is_worth_nothing():
-    doubt, corrupted = noisy_doubt(1, 4000, apart=0.0)
-    result = detection(doubt, corrupted)
-    assert result.auroc.low < 0.5 < result.auroc.high
-    assert result.average_precision.low < corrupted.mean() < result.average_precision.high
-    assert result.f1.low < corrupted.mean() < result.f1.high
-
-
 @pytest.mark.parametrize(("share", "word"), [(0, "no"), (1, "every")])
 def test_without_both_sorts_of_label_there_is_nothing_to_find(share, word):
     result = detection(np.zeros((1, 8)), np.full(8, bool(share)))

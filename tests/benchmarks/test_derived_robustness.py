@@ -44,12 +44,6 @@ def test_the_value_is_the_distance_above_the_line_in_accuracy():
         assert result.value == pytest.approx(ood_accuracy - expected)
 
 
-def test_a_baseline_on_the_line_has_none():
-    points = on_the_line([0.5, 0.7, 0.9])
-    result = compute_effective_robustness(fit_line(points), exact(points[1].id), exact(points[1].ood))
-    assert result.value == pytest.approx(0, abs=1e-8)
-
-
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 300)), min_size=3, max_size=12))
 def test_the_line_is_scipys_through_the_empirical_logits(right):
     assume(len({a for a, _ in right}) >= 3 and len({b for _, b in right}) > 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -29,72 +28,42 @@ from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
 from farshift.core.errors import BadRun
 from farshift.loaders.freezing.freeze import freeze
 from own import changed
+from own_benchmark import write_benchmark
 from scipy.stats import beta
 
 ON = "modadd97/xi35"
 
-FILES = {
-    "loaders/sources/falls.toml": """
-name = "falls"
-version = 1
-title = "How long does a stone fall?"
-licence = "Apache-2.0"
-citation = "An example"
-fields = [
-    { name = "height", type = "float64", role = "input" },
-    { name = "seconds", type = "float64", role = "label" },
-    { name = "storey", type = "int64", role = "meta" },
-]
-distributions = [{ name = "the generator", generator = "falls", options = { stones = 132 } }]
-""",
-    "loaders/generators/falls.py": """
-import numpy as np
-import pyarrow as pa
-
-def rows(*, stones: int) -> pa.Table:
-    height = np.arange(1, stones + 1) / 4
-    return pa.table({"height": height, "seconds": np.sqrt(height / 5), "storey": (height // 3).astype(np.int64)})
-""",
-    "falls-high.toml": """
+DRAFT = """
 name = "falls/high"
 version = 1
 kind = "easy-to-hard"
 title = "Low storeys train, high ones test"
 label = "seconds"
 rule = "easy_to_hard/threshold"
-source = { name = "falls" }
 parameters = { field = "storey", easy_at_most = 6, id_test = 20, seed = "falls/high@1" }
 severity = { name = "storey" }
-""",
-    "benchmarks/definitions/falls-high.toml": """
-name = "falls/high"
-split = "falls/high@1"
-title = "How long stones fall from where none fell in training"
-task = { type = "regression", inputs = ["height"], label = "seconds" }
-metrics = [{ name = "rmse", version = 1 }, { name = "pearson", version = 1 }]
-holdouts = [{ part = "train", to = "id_val", share = 0.2 }]
-views = { id = { part = "id_test" }, ood = { part = "ood_test" }, fit = { part = "train" } }
-protocol = { selection = ["last", "id_val"] }
-""",
+data = { files = ["falls.csv"], inputs = ["height"], labels = ["seconds"], meta = ["storey"] }
+"""
+BENCHMARK = {
+    "metrics": ["rmse", "pearson"],
+    "holdouts": [{"part": "train", "to": "id_val", "share": 0.2}],
+    "views": {"id": {"part": "id_test"}, "ood": {"part": "ood_test"}, "fit": {"part": "train"}},
+    "protocol": {"selection": ["last", "id_val"]},
 }
-"""A regression benchmark of a user's own. Its last storey has a single row."""
+"""How long stones fall: a regression benchmark of a user's own. Its last storey has a single row."""
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("home")
-    for name, content in FILES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
+    heights = np.arange(1, 133) / 4
+    lines = [f"{height},{float(np.sqrt(height / 5))},{int(height // 3)}" for height in heights.tolist()]
+    (root / "falls.csv").write_text("\n".join(["height,seconds,storey", *lines]))
+    (root / "draft.toml").write_text(DRAFT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_PATH", str(root))
-        source = root / "loaders/sources/falls.toml"
-        with pytest.raises(FarshiftError, match="not pinned yet") as refused:
-            freeze(root / "falls-high.toml", root / "splits/manifests")
-        pin = re.search(r'(rows = \d+) and (digest = "\w+")', str(refused.value))
-        assert pin is not None
-        source.write_text(source.read_text().replace("version = 1", f"version = 1\n{pin[1]}\n{pin[2]}"))
-        freeze(root / "falls-high.toml", root / "splits/manifests")
+        manifest, _ = freeze(root / "draft.toml", root / "splits/manifests")
+        write_benchmark(manifest, BENCHMARK, root)
     return root
 
 

@@ -206,7 +206,7 @@ def test_another_runner_is_one_more_file(home, tmp_path, monkeypatch):
     own = tmp_path / "home" / "benchmarks" / "interop" / "plain_text.py"
     own.parent.mkdir(parents=True)
     own.write_text(
-        "def files(exported):\n    return {sheet.name: sheet.samples[0].prompt.encode() for sheet in exported.sheets}\n"
+        "def files(exported):\n    return {name: samples[0]['prompt'].encode() for name, samples in exported.sheets.items()}\n"
         "def command(exported, folder):\n    return f'cat {exported.name}'\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", f"{home}{os.pathsep}{tmp_path / 'home'}")
@@ -262,7 +262,7 @@ def task(tmp_path_factory):
 
 
 def log(sitting, sheet, said) -> Log:
-    samples = [LogSample("here", item.row_id, item.entry_identity, [item.prompt], said) for item in sheet.samples]
+    samples = [LogSample("here", row["row_id"], row["entry_identity"], [row["prompt"]], said) for row in sheet]
     return Log((sitting,), "tiny", "", samples)
 
 
@@ -271,11 +271,11 @@ def log(sitting, sheet, said) -> Log:
 def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes, one_by_one):
     benchmark, built = task
     logs = [
-        log((number, sheet.name) if one_by_one else number, sheet, f"pass {number}")
-        for number, sheet in product(range(passes), built.sheets)
+        log((number, name) if one_by_one else number, sheet, f"pass {number}")
+        for number, (name, sheet) in product(range(passes), built.sheets.items())
     ]
     seeds = combine_logs(benchmark, built.grader.prompt, data.draw(st.permutations(logs)))[0]
-    rows = {int(sample.row_id, 16) for sheet in built.sheets for sample in sheet.samples}
+    rows = {int(sample["row_id"], 16) for sheet in built.sheets.values() for sample in sheet}
     assert [set(output) for output in seeds] == [rows] * passes
     for row in rows:
         assert sorted(output[row] for output in seeds) == [f"pass {number}" for number in range(passes)]

@@ -259,7 +259,7 @@ def test_what_is_no_log_is_refused(task, tmp_path):
     ):
         with pytest.raises(BadRun, match=complaint):
             import_run([tmp_path / path], "lm-eval", NAME, tmp_path / "run")
-    with pytest.raises(BadRun, match="no log is given"):
+    with pytest.raises(BadRun, match="these logs have no samples"):
         import_run([], "lm-eval", NAME, tmp_path / "run")
     with pytest.raises(UnknownName, match="no runner named 'helm'"):
         import_run([tmp_path / "absent"], "helm", NAME, tmp_path / "run")

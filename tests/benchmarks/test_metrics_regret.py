@@ -12,7 +12,6 @@ from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import estimate_mean
 from hypothesis import given
-from hypothesis import strategies as st
 from metric_cases import Case, classified, measured
 
 OPTIONS = {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]}
@@ -51,34 +50,6 @@ def test_regret_of_numbers_is_that_against_the_mean_of_each_group(case):
     regrets = [np.mean((given[mask] - truth[mask]) ** 2) - truth[mask].var() for mask in groups_of(case)]
     value = case.value(NUMBERS)
     assert value == pytest.approx(max(regrets), abs=1e-12) if regrets else np.isnan(value)
-
-
-@given(measured(losses=False), st.floats(-2, 2))
-def test_no_constant_has_a_regret_below_0_in_any_group(case, constant):
-    same = Case(Answers.all_given(np.full(len(case), constant)), case.truth, case.task, case.columns)
-    value = same.value(NUMBERS)
-    assert np.isnan(value) or value >= -1e-12
-
-
-def test_a_hard_group_has_no_regret_and_an_easy_one_has():
-    """Accuracy points at the group that nobody can predict, regret at the one where a constant does better."""
-    groups = ["hard"] * 10 + ["easy"] * 10
-    truth = [0, 1] * 5 + [0] * 9 + [1]
-    prediction = [0, 0, 1, 1] * 2 + [0, 1] + [0] * 6 + [1] * 4
-    case = of_classes(groups, truth, prediction)
-    accuracy = find_metric("worst_group_accuracy", options={"by": ["g"]})
-    regret = find_metric("worst_group_regret", options={"by": ["g"]})
-    assert case.value(accuracy) == pytest.approx(0.6), "of the hard rows"
-    assert case[:10].value(regret) == pytest.approx(-0.1)
-    assert case.value(regret) == case[10:].value(regret) == pytest.approx(0.2)
-
-
-def test_the_best_constant_of_all_rows_has_the_regret_of_the_group_that_it_fails():
-    groups = ["many"] * 30 + ["few"] * 10
-    truth = [0] * 27 + [1] * 3 + [1] * 9 + [0]
-    regret = find_metric("worst_group_regret", options={"by": ["g"]})
-    assert of_classes(groups, truth, [0] * 40).value(regret) == pytest.approx(0.9 - 0.1)
-    assert of_classes(groups, truth, [0] * 30 + [1] * 10).value(regret) == 0
 
 
 def test_regret_of_numbers_does_not_cancel_far_from_zero():

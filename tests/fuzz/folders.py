@@ -120,7 +120,7 @@ def bound(folder: Path) -> dict[str, object]:
 
 def verified(folder: Path, whole: dict[str, object]) -> str:
     """Of a damaged export nothing is silently right but what says the same."""
-    from farshift.leaderboard.operations.locations import verify_at
+    from farshift.leaderboard.operations.verify import verify_at
 
     result = verify_at(str(folder))
     if result.differences or result.not_recomputed:

@@ -14,10 +14,9 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import rescore_entries, submit_runs
-from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.verify import verify_at, verify_board
 from farshift.leaderboard.submission.pack import pack_runs
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st

@@ -11,7 +11,7 @@ from farshift import FarshiftError
 from farshift.core.errors import BadSubmission, Unavailable
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
-from farshift.leaderboard.operations.locations import submit_at
+from farshift.leaderboard.operations.submit import submit_at
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.submission import remote
 from farshift.leaderboard.submission.pack import pack_runs

@@ -18,13 +18,12 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.exports import list_differences, write_export
 from farshift.leaderboard.ledger.record import read_line
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.verify import verify_at, verify_board
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.storage.board_files import compute_digests
-from farshift.leaderboard.storage.readers import ExportReader, UrlReader
+from farshift.leaderboard.storage.readers import ExportReader, UrlReader, open_board_view
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from newer_scorer import newer_scorer

@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from farshift import FarshiftError, score
 from farshift.baselines.running.results import find_recorded_run, list_results
-from farshift.benchmarks.benchmark import find_benchmark
 from farshift.cli.board import build_board
 from farshift.core.errors import Unavailable, UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.build import build
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from support import SHARED
 
 ON, NAMES = ("modadd97/xi35", "xor_clusters/eta10"), ("knn", "mlp", "naive-bayes")
 """Both are generated: no file of anybody's is needed."""
@@ -78,39 +76,3 @@ def test_what_has_no_recorded_result_is_refused_in_a_line(tmp_path):
     with pytest.raises(FarshiftError, match="no runs to build a board from"):
         build(tmp_path / "b", "A board", "us", [], refused)
     assert not (tmp_path / "b").exists()
-
-
-UNLIKE = (
-    *("vowel/speakers", "modadd97/xi35", "scan/length", "copy_repeats/length", "shapes/diagonal", "listops/depth"),
-    *("interventions/held_out", "hamiltonian/quartic", "in_context_regression_lengths/prompt_length"),
-    *("ewt/sentence_length", "rush_hour/above_15", "wine_quality/red", "pacs/sketch"),
-)
-"""They differ in the kind of shift, the type of the task or the metric; some need files, or a licence accepted."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the public data files beside the checkout")
-def test_a_board_of_all_baselines_on_benchmarks_that_are_unlike_is_built_verifies_and_ranks_them(tmp_path, monkeypatch):
-    """Thirty entries or more on a benchmark, rank sets and tie groups in every table. Left out is only what no mirror
-    here has, or whose licence has to be accepted."""
-    monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
-    monkeypatch.delenv("FARSHIFT_ACCEPT", raising=False)
-    expected = [(on, name) for on, name in list_results() if on in UNLIKE]
-    assert {on for on, _ in expected} == set(UNLIKE)
-    result = build_board(tmp_path / "board", benchmarks=UNLIKE)
-    assert result.differences == []
-    assert result.entries == len(expected) - len(result.left_out)
-    assert all(len(output.split(": ", 1)[1]) > 20 for output in result.left_out), "each with its reason"
-    lacking = {output.split(": ")[0].split(" on ")[1] for output in result.left_out}
-    assert len(set(UNLIKE) - lacking) >= 10
-    board = take_snapshot(Board(tmp_path / "board"))
-    assert max(len(table_view.rows) for table_view in board.views) >= 30
-    for table_view in board.views:
-        assert table_view.ranked == len(table_view.rows)
-        assert all(row.rank and row.ties for row in table_view.rows)
-        assert find_benchmark(table_view.benchmark).name == table_view.benchmark
-    assert any(row.rank[0] < row.rank[1] for table_view in board.views for row in table_view.rows), (
-        "some cannot be told apart"
-    )
-    assert any(row.rank[0] > 1 for table_view in board.views for row in table_view.rows), "some can"
-    assert board.suites

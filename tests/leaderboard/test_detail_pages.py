@@ -20,6 +20,7 @@ from farshift.leaderboard.publish.compare import compare_entries, list_pairs, ma
 from farshift.leaderboard.publish.entries import make_team_slug
 from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_record, describe_window
 from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.sealed.window import Window
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_tables import entry, snapshot
@@ -157,8 +158,9 @@ def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
 
 def test_a_window_stands_where_its_records_say_and_no_clock_is_read():
     terms = {"window": "w", "closes": "B", "reveals": "C"}
-    for seed, state in ((None, "Open for answers until B"), ("ab", "Revealed")):
-        assert describe_window({"terms": terms, "seed": seed}, None)["state"] == state
+    for secret, state in ((None, "Open for answers until B"), (b"s", "Revealed")):
+        described = describe_window({"terms": terms, "seed": secret}, Window(None, {}, secret=secret))
+        assert (described["state"], described["takes_answers"]) == (state, secret is None)
 
 
 def test_a_benchmark_s_page_names_the_split_and_its_identity(walked):

@@ -145,32 +145,28 @@ def card(**said) -> RunCard:
     return RunCard.from_dict(run)
 
 
-def test_the_size_is_what_the_model_card_declares_else_the_largest_that_a_seed_reports():
-    by_seed = {"seed_0": {"parameters": 10.0}, "seed_1": {"parameters": 12}, "seed_2": {"loss": 0.1}}
-    run = card(spent={"by_seed": by_seed})
-    assert make_entry_card(run, ModelCard())["parameters"] == 12
-    assert make_entry_card(run, ModelCard(parameters=7))["parameters"] == 7
-    assert "parameters" not in make_entry_card(card(), ModelCard())
+REPORTS = {"seed_0": {"parameters": 10.0}, "seed_1": {"parameters": 12}, "seed_2": {"loss": 0.1}}
+RECORDED = json.dumps({"seconds": 30, "finished": "2025-01-01T00:00:00Z", "by_seed": {"seed_0": {"steps": 800.0}}})
+WEIGHTS = [{"name": "a", "digest": "1", "trained_on": "ImageNet-1k"}, {"name": "b", "digest": "2"}]
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
+    ("stated", "declared", "expected"),
     [
-        ([{"name": "a", "digest": "1", "trained_on": "ImageNet-1k"}, {"name": "b", "digest": "2"}], "ImageNet-1k"),
-        ([{"trained_on": "x" * 10_000}, {"trained_on": 3}, "no table"], "x" * 100),
-        ([{"name": "b", "digest": "2"}], None),
-        ("no list", None),
+        ({}, {}, {"parameters": None, "pretrained": None, "seconds": 2.5}),
+        ({"spent": {"by_seed": REPORTS}}, {}, {"parameters": 12}),
+        ({"spent": {"by_seed": REPORTS}}, {"parameters": 7}, {"parameters": 7}),
+        ({"model": {"pretrained": WEIGHTS}}, {}, {"pretrained": "ImageNet-1k"}),
+        ({"model": {"pretrained": WEIGHTS[1:]}}, {}, {"pretrained": None}),
+        ({"model": {"pretrained": "no list"}}, {}, {"pretrained": None}),
+        ({"model": {"spent": RECORDED}}, {}, {"seconds": 30.0, "steps": 800, "finished": "2025-01-01T00:00:00Z"}),
     ],
 )
-def test_what_pretrained_weights_were_trained_on_is_told_where_the_run_says_it(weights, expected):
-    stated = make_entry_card(card(model={"pretrained": weights}), ModelCard()).get("pretrained")
-    assert stated is None if expected is None else stated.startswith(expected) and len(stated) <= LONGEST
-
-
-def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did():
-    recorded = json.dumps({"seconds": 30, "finished": "2025-01-01T00:00:00Z", "by_seed": {"seed_0": {"steps": 800.0}}})
-    result = make_entry_card(card(model={"spent": recorded}), ModelCard())
-    assert (result["seconds"], result["steps"], result["finished"]) == (30.0, 800, "2025-01-01T00:00:00Z")
+def test_an_entrys_card_has_what_its_cards_state(stated, declared, expected):
+    """The size that the model card declares, else the largest that a seed reports; what a recorded result's run spent,
+    not what reading it did."""
+    result = make_entry_card(card(**stated), ModelCard(**declared))
+    assert {name: result.get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -178,9 +174,10 @@ def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did(
 )
 def test_what_a_hostile_card_says_is_cut_or_left_out(spent):
     wide = {f"k{number:03}": "v" * 10_000 for number in range(500)}
-    result = make_entry_card(card(model={"spent": spent}, environment=wide), ModelCard())
+    weights = [{"trained_on": "x" * 10_000}, {"trained_on": 3}, "no table"]
+    result = make_entry_card(card(model={"spent": spent, "pretrained": weights}, environment=wide), ModelCard())
     assert len(result["environment"]) == MOST
-    assert all(len(value) <= LONGEST for value in result["environment"].values())
+    assert all(len(value) <= LONGEST for value in [*result["environment"].values(), result["pretrained"]])
     json.dumps(result, allow_nan=False)
 
 

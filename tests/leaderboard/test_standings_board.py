@@ -13,16 +13,18 @@ import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
+from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.sample import Replicates
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.manage import declare_references
+from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.settings import read_baselines, write_baselines
 from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.tables import row_scores
 from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.row_scores import deserialise_rows, read_entry_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -84,13 +86,8 @@ def test_entries_of_other_identities_never_share_a_table(board):
 
 def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(board):
     index = "".join(path.read_text() for path in sorted((board.path / "site" / "benchmarks").rglob("*.html")))
-    for output in (
-        "7 steps, set by hand",
-        "candidates chosen by id_val",
-        "Quick budget: fewer steps",
-        "brackets: rows only",
-    ):
-        assert output in index
+    said = ("7 steps, set by hand", "candidates chosen by id_val", "Quick budget: fewer steps", "brackets: rows only")
+    assert all(words in index for words in said)
     pages = [path.read_text() for path in (board.path / "site" / "entries").iterdir()]
     assert len(pages) == 7
     (last,) = (text for text in pages if "2 candidates, chosen by last" in text)
@@ -124,12 +121,18 @@ def hold_the_same(content: bytes, other: bytes) -> bool:
         return set(left) == set(right) and all(left[name].tobytes() == right[name].tobytes() for name in left)
 
 
+@pytest.mark.attack("disk", "a flipped byte in a board's stored rows")
 def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
+    """Another entry's (two of them have the same scores), what is cut off, empty, or has a flipped byte in a member's
+    name in the archive's directory, which its checksums do not cover."""
     stored = sorted((board.path / "derived" / "rows").iterdir())
     before = [path.read_bytes() for path in stored]
-    for path, other in zip(stored, before[1:], strict=False):
-        path.write_bytes(other)  # another entry's: two of them have the same scores
-    stored[-2].write_bytes(before[-2][: len(before[-2]) // 2])  # cut off
+    for path, content, other in zip(stored, before, before[1:], strict=False):
+        assert serialise_rows(deserialise_rows(content, path.name), path.name) == content
+        path.write_bytes(other)
+    directory = before[-3].rindex(b"id.bounds")
+    stored[-3].write_bytes(before[-3][:directory] + b"iD" + before[-3][directory + 2 :])
+    stored[-2].write_bytes(before[-2][: len(before[-2]) // 2])
     stored[-1].write_bytes(b"")
     standings = board.standings()
     result, without = read_entry_rows(board, standings)
@@ -137,28 +140,12 @@ def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
     # By what they hold: another zlib, as a library may bring into a process, packs the same otherwise.
     assert all(hold_the_same(path.read_bytes(), was) for path, was in zip(stored, before, strict=True))
     for standing in standings:
-        assert sum(result[standing.entry].ood.per_seed) / len(standing.score.seeds) == pytest.approx(
-            standing.score.ood.value, abs=1e-6
-        )
-
-
-def test_rows_are_read_back_as_they_were_kept(board):
-    for path in (board.path / "derived" / "rows").iterdir():
-        assert serialise_rows(deserialise_rows(path.read_bytes(), path.name), path.name) == path.read_bytes()
-
-
-@pytest.mark.attack("disk", "a flipped byte in a board's stored rows")
-def test_a_flipped_byte_of_kept_rows_is_found_wherever_it_is(board):
-    """Also one in a member's name in the archive's directory, which its checksums do not cover."""
-    path = min((board.path / "derived" / "rows").iterdir())
-    full = path.read_bytes()
+        value = sum(result[standing.entry].ood.per_seed) / len(standing.score.seeds)
+        assert value == pytest.approx(standing.score.ood.value, abs=1e-6)
+    full = before[0]
     for position in range(0, len(full), max(1, len(full) // 200)):
         with pytest.raises(ValueError, match="digest"):
-            deserialise_rows(full[:position] + bytes([full[position] ^ 1]) + full[position + 1 :], path.name)
-    directory = full.rindex(b"id.bounds")
-    path.write_bytes(full[:directory] + b"iD" + full[directory + 2 :])
-    read_entry_rows(board, board.standings())
-    assert path.read_bytes() == full
+            deserialise_rows(full[:position] + bytes([full[position] ^ 1]) + full[position + 1 :], stored[0].name)
 
 
 def test_a_submission_that_was_changed_gives_no_rows(board):
@@ -183,8 +170,6 @@ def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypat
 
 
 def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(board, monkeypatch):
-    from farshift.benchmarks.benchmark import find_benchmark
-
     known = {"scan/length": find_benchmark("scan/length")}
     for module in ("table", "row_scores"):
         monkeypatch.setattr(f"farshift.leaderboard.tables.{module}.load_benchmarks", lambda: known)
@@ -195,8 +180,6 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
 
 
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
-    from farshift.leaderboard.operations.manage import withdraw_entry
-
     name = next(item.entry for item in board.standings() if item.score.model == "good")
     withdraw_entry(board, name, "a bug in our loader")
     result = take_snapshot(board)
@@ -251,21 +234,16 @@ def test_rows_of_a_score_that_is_no_mean_are_kept_with_how_their_clusters_were_t
     assert estimate_mean(again.id).clustering == Clustering(*treated)
 
 
-def test_an_entry_whose_data_cannot_be_had_says_why(board, monkeypatch):
+def test_an_entry_whose_data_cannot_be_had_or_whose_rows_give_another_score_says_so(board, monkeypatch):
     def gone(*_):
         raise Unavailable("rows.csv is not available: it has no mirrors")
 
     shutil.rmtree(board.path / "derived")
-    monkeypatch.setattr("farshift.leaderboard.tables.row_scores.validate_submission", gone)
-    result, without = read_entry_rows(board, board.standings())
+    with monkeypatch.context() as patch:
+        patch.setattr(row_scores, "validate_submission", gone)
+        result, without = read_entry_rows(board, board.standings())
     assert result == {}
     assert set(without.values()) == {"its data are unavailable here: rows.csv is not available: it has no mirrors"}
-
-
-def test_an_entry_whose_rows_give_another_score_says_so(board, monkeypatch):
-    from farshift.leaderboard.tables import row_scores
-
-    shutil.rmtree(board.path / "derived")
     right = row_scores.compute_entry_rows
     monkeypatch.setattr(row_scores, "compute_entry_rows", lambda *one: replace(right(*one), id=right(*one).ood))
     without = read_entry_rows(board, board.standings())[1]

@@ -11,8 +11,9 @@ from threading import Barrier
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_at
+from farshift.leaderboard.storage.readers import open_board_view
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from support import one_line_error

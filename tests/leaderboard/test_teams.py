@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import tomli_w
@@ -84,7 +83,7 @@ def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, 
             submit_runs(board, pack_runs(runs[1:2], tmp_path / f"{number}.zip", team=name))
     other = create_key(tmp_path / "other.pem", "team")
     submit_runs(board, pack_runs(runs[1:2], tmp_path / "o.zip", team="Mean  team", key=other))
-    assert make_display_names(board.standings()) == {
+    assert make_display_names((entry.team, entry.team_key) for entry in board.standings()) == {
         ("Mean Team", key.public): f"Mean Team [{compute_fingerprint(key.public)}]",
         ("Mean  team", other.public): f"Mean  team [{compute_fingerprint(other.public)}]",
     }
@@ -106,29 +105,13 @@ def test_names_are_without_case_width_and_spaces(one, other):
 
 
 def test_other_names_are_other_teams():
-    names = [
-        "adders",
-        "adder",
-        "Adders 2",
-        "Adders 3",
-        "Zoe",
-        "Zoë",
-        "北京",
-        "東京",
-        "MIT",
-        "MIR",
-        "MlT",
-        "Zоë",
-        "team a",
-        "team b",
-    ]
+    names = ["adders", "adder", "Adders 2", "Adders 3", "Zoe", "Zoë", "Zоë", "北京", "東京", "MIT", "MIR", "MlT"]
     assert len({normalise_name(name) for name in names}) == len(names)
 
 
 def test_teams_without_a_name_are_one_and_a_key_without_a_name_is_its_fingerprint():
-    nobody = SimpleNamespace(team="", team_key="")
-    keyed = SimpleNamespace(team="", team_key="ab" * 32)
-    assert make_display_names([nobody, keyed]) == {("", ""): "", ("", "ab" * 32): f"[{compute_fingerprint('ab' * 32)}]"}
+    nobody, keyed = ("", ""), ("", "ab" * 32)
+    assert make_display_names([nobody, keyed]) == {nobody: "", keyed: f"[{compute_fingerprint(keyed[1])}]"}
     assert make_team_identity("", "") == "name:"
 
 

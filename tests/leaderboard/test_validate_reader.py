@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import signal
@@ -23,6 +24,7 @@ from farshift.leaderboard.validation.limits import ExpectedTable, FileRejected, 
 from farshift.leaderboard.validation.process import Reader
 from farshift.leaderboard.validation.reader import _measure_lengths, answer_request
 from fuzz.packing import parts
+from fuzz.raw_zip import Entry, written
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -203,20 +205,16 @@ def test_what_is_no_parquet_is_refused(reader, content):
     assert names(refusal) == ["parquet-unreadable"]
 
 
-def test_too_many_row_groups_are_refused(monkeypatch):
-    monkeypatch.setattr(decoding, "ROW_GROUPS", 10)
-    rows = table(pa.array(range(11)))
-    with pytest.raises(FileRejected, match="11 row groups") as refusal:
-        decoding.read_predictions(pa.py_buffer(parquet(rows, row_group_size=1)), CLASSES, io.BytesIO())
+def test_too_many_row_groups_are_refused(reader):
+    """The bound is that of the process, so the file has more than it."""
+    content = parquet(table(pa.array(np.zeros(10_001, np.int64))), row_group_size=1)
+    with pytest.raises(FileRejected, match="10001 row groups") as refusal:
+        decoded(reader, content, ExpectedTable("int64", 0, 10_001, 0))
     assert names(refusal) == ["parquet-claims"]
 
 
 def test_a_submission_whose_reader_breaks_says_so_and_all_else(runs, tmp_path, monkeypatch):
     """The predictions of one run break the reader; a problem of another run is told all the same."""
-    import dataclasses
-
-    from fuzz.raw_zip import Entry, written
-
     good = parts(fs.read_run(runs[0]))
     listed = good.card["runs"][0]
     both = dataclasses.replace(good, card=good.card | {"runs": [listed, listed]})

@@ -11,11 +11,6 @@ from browsing import overflow, serious, visit
 from farshift.leaderboard.publish.site import Site
 from made_board import large_board
 
-MAIN = (
-    *("index.html", "about.html", "statistics.html", "benchmarks/index.html", "benchmarks/scan/length.html"),
-    *("benchmarks/shapes/diagonal.html", "benchmarks/modadd97/xi35.html"),
-)
-
 
 def _models(page) -> list[str]:
     return page.locator("table.home tbody tr:visible th a").all_inner_texts()
@@ -112,23 +107,20 @@ def test_the_keyboard_reaches_the_content_and_what_is_in_focus_is_seen(opened):
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-@pytest.mark.parametrize("path", ["index.html", "benchmarks/scan/length.html"])
-def test_a_page_fits_a_small_screen_and_axe_finds_nothing_serious(opened, path):
-    with opened(path, width=360, scheme="dark") as page:
-        assert overflow(page) <= 0
-        assert serious(page) == []
-
-
 def unlike(folder: Path) -> list[str]:
-    """Pages of each kind: those at the top, lists, and of each folder the first; two benchmarks, one with a curve."""
+    """Pages of each kind: those at the top, lists and benchmarks, and of entries, models, teams and pairs the first."""
     paths = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
-    first = [next(path for path in paths if path.startswith(kind)) for kind in ("entries/", "models/", "teams/")]
-    compared = [path for path in paths if path.startswith("compare/")]
-    pairs = [path for path in compared if re.fullmatch(r"compare/[0-9a-f]{16}-[0-9a-f]{16}\.html", path)]
-    chosen = {
-        path for path in paths if "/" not in path or path.startswith("benchmarks/") or path.endswith("index.html")
-    }
-    return sorted({*chosen, *first, pairs[0], next(path for path in compared if path not in pairs)})
+    lists = [path for path in paths if "/" not in path or path.startswith("benchmarks/") or path.endswith("index.html")]
+    kinds = ("entries/", "models/", "teams/", r"compare/[0-9a-f]{16}-", r"compare/[a-z]+-")
+    return sorted({*lists, *(next(path for path in paths if re.match(kind, path)) for kind in kinds)})
+
+
+def test_a_page_of_each_kind_fits_a_small_screen_and_axe_finds_nothing_serious_on_three(opened, site_folder):
+    for path in unlike(site_folder):
+        with opened(path, width=360, scheme="dark") as page:
+            assert overflow(page) <= 0, path
+            if path.startswith(("index", "entries/", "benchmarks/scan/length")):
+                assert serious(page) == [], path
 
 
 @pytest.mark.slow
@@ -139,10 +131,10 @@ def test_each_kind_of_page_fits_every_width_and_axe_finds_nothing_serious_in_bot
                 page.set_viewport_size({"width": width, "height": 900})
                 assert overflow(page) <= 0, (path, width)
             page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-            for width in (1600, 800, 360):
+            for width, schemes in ((1600, ("light", "dark")), (800, ()), (360, ("dark",))):
                 page.set_viewport_size({"width": width, "height": 900})
                 assert overflow(page) <= 0, (path, width, "with everything open")
-                for scheme in {1600: ("light", "dark"), 800: (), 360: ("dark",)}[width]:
+                for scheme in schemes:
                     page.emulate_media(color_scheme=scheme)
                     assert serious(page) == [], (path, width, scheme)
 

@@ -25,6 +25,7 @@ from farshift.leaderboard.sealed.drawing import SealedDraw, check_sealable, draw
 from farshift.leaderboard.sealed.published import select_inputs
 from farshift.loaders.acquire.source import Source, add_row_ids, find_source
 from farshift.loaders.freezing.redraw import find_seeded_distribution, redraw_rows
+from farshift.splits.rows import compute_first_ids
 from numpy.typing import NDArray
 from sealed_cases import SEED
 from sklearn.linear_model import LogisticRegression
@@ -171,6 +172,16 @@ def test_no_guessed_seed_gives_the_rows_of_a_draw(under):
         assert found_by(under, guess, under.sealed) < 0.05, guess
 
 
+@pytest.mark.attack("entrant", "a dictionary attack on the seed of a draw, for every generator")
+@pytest.mark.slow
+@EVERY
+def test_no_seed_of_a_dictionary_gives_the_rows_of_a_draw(under):
+    name = under.published_seed.partition("@")[0]
+    dictionary = [f"{name}@{number}" for number in range(2, 20)] + [str(number) for number in range(40)]
+    for guess in (*dictionary, SEED.hex(), SEED.hex().upper(), f"/{make_stream_name(SEED)}", "secret:" + "00" * 32):
+        assert found_by(under, guess, under.sealed) < 0.05, guess
+
+
 def known_of(under: Attacked) -> NDArray[np.float64]:
     """What an attacker sees of a draw beside the task: places, ids, and the lowest bits of inputs that are numbers."""
     table = under.sealed
@@ -198,6 +209,16 @@ def test_the_counter_of_a_published_row_of_slabs_tells_its_label(made):
     for seed in (slabs.published_seed, make_stream_name(SEED)):
         rows = slabs.rows(seed)
         assert share_right(bits_of(np.arange(rows.num_rows), 11), slabs.bit(rows)) == 1
+
+
+@pytest.mark.attack("entrant", "counters inferred from the order of a draw, for every generator")
+@EVERY
+def test_the_order_of_a_draw_does_not_show_the_counters(under):
+    """Which would tell the labels of slabs, and the blocks of every generator."""
+    rows = under.rows(make_stream_name(SEED))
+    counters = np.argsort(compute_first_ids(rows, under.source.schema))
+    places = np.arange(len(counters))
+    assert abs(np.corrcoef(places, counters)[0, 1]) < 4 / np.sqrt(len(counters))
 
 
 @pytest.mark.attack("entrant", "brute force of a 64-bit key from a draw, for every generator")

@@ -11,8 +11,7 @@ from farshift.leaderboard import board as entering
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import export as exporting
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.locations import verify_at
-from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.verify import verify_at, verify_board
 from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed.seal import close_window, get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers

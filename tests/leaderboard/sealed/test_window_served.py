@@ -11,7 +11,7 @@ import farshift as fs
 import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.locations import open_board_view, verify_at
+from farshift.leaderboard.operations.verify import verify_at
 from farshift.leaderboard.sealed import window as windows
 from farshift.leaderboard.sealed.published import export_draw
 from farshift.leaderboard.sealed.seal import close_window
@@ -19,6 +19,7 @@ from farshift.leaderboard.sealed.submit import submit_to_board
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.submissions import open_state
 from farshift.leaderboard.server.worker import Worker
+from farshift.leaderboard.storage.readers import open_board_view
 from intake import Intake, score_here, working
 from running import Running, running
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed

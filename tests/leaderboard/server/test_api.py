@@ -9,7 +9,7 @@ from hashlib import sha256
 import pytest
 import schemathesis
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.client.board import BoardEntry
+from farshift.leaderboard.client import BoardEntry
 from farshift.leaderboard.entries import get_submission_path, read_valid_entries
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot

@@ -6,8 +6,9 @@ import sqlite3
 
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_at
+from farshift.leaderboard.storage.readers import open_board_view
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from running import running
 

@@ -4,6 +4,7 @@ every process, shows `test_determinism.py`.)"""
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -11,7 +12,16 @@ from typing import Any
 
 import pytest
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.loaders.generators import comparison, coverage, gcog, scylla, skills, string_rewriting, two_hop
+from farshift.loaders.generators import (
+    comparison,
+    coverage,
+    gcog,
+    rated_sums,
+    scylla,
+    skills,
+    string_rewriting,
+    two_hop,
+)
 from farshift.loaders.generators.algorithmic import rows as algorithmic_rows
 
 LENGTHS = (3, 4, 5, 8, 13, 40, 41, 120)
@@ -300,6 +310,18 @@ def test_compositions_are_all_chains_of_two_facts_of_one_sort_and_comparisons_co
         assert sort == same == row["facts"]
 
 
+def test_simulated_sums_are_sums_and_their_responses_follow_their_difficulty():
+    rows = rated_sums.rows(seed="t", count=600, systems=40, fewest=2, most=9).to_pylist()
+    assert len({row["question"] for row in rows}) == 600
+    for row in rows:
+        assert row["answer"] == str(eval(row["question"]) % 10)
+        assert (row["terms"], len(row["responses"])) == (len(row["question"].split()) // 2 + 1, 40)
+    solved = [row["responses"].count("1") for row in rows]
+    assert statistics.correlation(solved, [row["difficulty"] for row in rows]) < -0.9
+    asked = sum(40 - row["responses"].count("-") for row in rows)
+    assert asked / (600 * 40) == pytest.approx(0.9, abs=0.01)
+
+
 @pytest.mark.parametrize(("structure", "second"), [("two_hop", ("bridge", "x3")), ("non_tree", ("bridge", "x2", "x3"))])
 def test_a_target_is_a_function_of_the_second_hops_arguments_alone(structure, second):
     rows = coverage.rows(seed="t", tokens=9, structure=structure).to_pylist()
@@ -346,6 +368,7 @@ BLOCK = {"regime": "r", "rows": 60, "depth": 1, "distractors": [1, 5]}
         (gcog.rows, {"blocks": [BLOCK | {"depth": 2}]}, "gcog: r:"),
         (gcog.rows, {"blocks": [BLOCK | {"pairing": "other"}]}, "gcog: r:"),
         (gcog.rows, {"blocks": [BLOCK | {"leaves": ["jump"]}]}, "gcog: r:"),
+        (rated_sums.rows, {"count": 10, "systems": 3, "fewest": 1, "most": 2}, "two terms"),
         (skills.rows, {"shortest": 1, "longest": 1, "counts": {"1": 27}}, "different rows"),
         (two_hop.rows, {"entities": 60, "relations": 10, "out_degree": 11, "ood_share": 0.2}, "out_degree = 11"),
         (

@@ -14,11 +14,10 @@ from farshift.core.errors import BadData
 from farshift.loaders.acquire.archive_files import FolderFiles, open_archive
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import load_reader, read_tables
-from farshift.loaders.readers.mail_archive import find_arrival_month
 from farshift.loaders.readers.mathematics import extract_boxed
 from farshift.loaders.readers.parses import normalise_term, parse_funql
-from farshift.loaders.readers.preferences import split_dialogues
 from farshift.loaders.readers.questions import PLANES, encode_planes
+from farshift.loaders.readers.texts import find_arrival_month, split_dialogues
 from farshift.splits.schema import Field, Schema
 from twins import gz, laid, picture, tar, zipped
 
@@ -331,6 +330,10 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, list]]] = 
         {"words": "terms", "label": "positive", "levels": ["-1", "1"], "origin": {"part": {"books": "b", "dvd": "d"}}},
         {"terms": ["t0 t0 t7", "t4", "", "t3"], "positive": [1, 0, 0, 1], "part": ["b"] * 3 + ["d"]},
     ),
+    "a board has its moves and its reachable positions": (
+        "rush_hour", {"boards.txt": f"07 {'o' * 12}AAoooo{'x' + 'o' * 17} 5\n"}, {},
+        {"board": ["oooooo\noooooo\nAAoooo\nxooooo\noooooo\noooooo"], "moves": [7], "positions": [5]},
+    ),
     "an output's bar separates no outputs": (
         "instructions", {"task1_x.json": INSTANCE}, {"each": 1, "train": []},
         {"answer": ["a b | c"], "task": ["task1_x"], "category": ["C"]},
@@ -371,6 +374,22 @@ def test_files_in_another_form_are_refused_in_one_line(tmp_path, reader, files, 
     with pytest.raises(BadData, match=begin) as told:
         list(read_tables(reader, arguments, PEOPLE, "source mine"))
     assert complaint in str(told.value) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "complaint"),
+    [
+        ({"a": "EU NNP O\nsaid O\n"}, {}, "a: 'said O' has 2 columns, but the line before it 3"),
+        (
+            {"a": "K O\nt O\n", "b": "K O\n\nt O\n"},
+            {"retagged": {"a": {"t": "b"}}},
+            "the sentences of b do not have as",
+        ),
+    ],
+)
+def test_tagged_words_that_do_not_fit_are_refused(tmp_path, files, options, complaint):
+    with pytest.raises(BadData, match=complaint):
+        read(tmp_path, "conll", files, **NER, **options)
 
 
 def test_json_that_is_none_is_refused_with_its_line(tmp_path):
