@@ -80,8 +80,8 @@ class ReplicaGroup:
     ) -> None:
         """checkpoints: a folder for them, from which an interrupted training is resumed; none by default. stack: the
         most replicas to train at once; 0: automatic. code: a digest of the training code, so that no checkpoint of
-        other code is resumed. world: the processes that train each replica together. diagnose: names of diagnostics to add to a trained member's remarks. reporter: receives
-        the progress of the training."""
+        other code is resumed. world: the processes that train each replica together. diagnose: names of diagnostics to
+        add to a trained member's remarks. reporter: receives the progress of the training."""
         check_recipe(recipe, f"recipe {recipe.name}")
         check_task(recipe, task)
         self.recipe, self.task, self.members, self.benchmark = recipe, task, list(members), benchmark
