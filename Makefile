@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-gpu bench-harness bench-loaders \
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-gpu bench-harness bench-loaders bench-real bench-server \
 	bench-splits bench-startup bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz
 
 help:
@@ -33,8 +33,7 @@ help:
 	@echo "make rejudge CLAIMS='NAME ..'"
 	@echo "                judge claims by changed rules or premises, from the stored predictions"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-gpu, bench-harness, bench-loaders,"
-	@echo "make bench-startup, bench-training"
+	@echo "make bench-gpu, bench-harness, bench-loaders, bench-real, bench-server, bench-splits, bench-startup, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make claims-gpu check published claims on a GPU, as many as fit 25 minutes, and store what came of them"
 	@echo "make same-as BASE=COMMIT"
@@ -158,6 +157,15 @@ bench-harness: $(READY)
 
 bench-loaders: $(READY)
 	$(BIN)/python tests/bench/loaders.py $(ARGS)
+
+bench-real: $(READY)
+	$(BIN)/python tests/bench/real.py $(ARGS)
+
+bench-server: $(READY)
+	$(BIN)/python tests/bench/server.py $(ARGS)
+
+bench-splits: $(READY)
+	$(BIN)/python tests/bench/splits.py $(ARGS)
 
 bench-startup: $(READY)
 	$(BIN)/python tests/bench/startup.py

@@ -74,8 +74,8 @@ def run(
         or all (default: none).
     --network NAME: Network, as printed by farshift baselines networks (default: the baseline's).
     --encoder MODEL: Train on features computed once with a frozen pretrained model: a name printed by farshift
-        baselines networks; a Hugging Face transformers model, org/name[@revision] or ./folder; or a function
-        FILE.py:NAME that returns a torch module.
+        baselines networks; a Hugging Face transformers model, org/name[@revision] or ./folder; a function FILE.py:NAME
+        that returns a torch module; or timm:NAME, open_clip:NAME, torchvision:NAME.
     --fine-tune MODEL: Fine-tune a pretrained model, named as for --encoder.
     --augment NAME: Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5
         (default: the baseline's).
@@ -94,6 +94,7 @@ def run(
     from ..baselines.running.search import draw_settings
     from ..baselines.running.sweep import make_budget, make_plan, raise_first_failure, require_extras, run_all
     from ..benchmarks.model_inputs.load import find_streamed_benchmark
+    from ..core.world import get_world
 
     if dry_run and stream:
         raise FarshiftError("run: --dry-run does not support --stream: leave one of them out")
@@ -134,20 +135,23 @@ def run(
     with show_progress():
         runs, failures = run_all(plans, engine)
         raise_first_failure(failures)
-    print_scores(runs[0], json)
+    if get_world().rank == 0:
+        print_scores(runs[0], json)
 
 
 def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
     """Score the runs that finish; failed replicas are listed on stderr, and the exit code is then 1."""
     from ..baselines.running.sweep import run_all
     from ..benchmarks.scoring.score import score
+    from ..core.world import get_world
 
+    first = get_world().rank == 0
     with show_progress():
         runs, failures = run_all(plans, engine)
-        scores = [score(run) for run in runs]
-    if json:
+        scores = [score(run) for run in runs] if first else []
+    if json and first:
         emit_json([item.report() for item in scores])
-    else:
+    elif first:
         for run, item in zip(runs, scores, strict=True):
             _print_score(run, item)
         print_line(f"{format_count(len(scores), 'run')}: {out}")
@@ -295,14 +299,13 @@ def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, 
     with show_progress():
         rows = show_rows(runs[0], count, view, selection)
     if json:
-        return emit_json([row.to_dict() for row in rows])
+        return emit_json(rows)
     for row in rows:
-        print_line(f"row {row.row_id}, seed {row.seed}, candidate {row.candidate}, {row.state}")
-        texts = {"input": row.input, "output": row.output, "answer": row.answer, "truth": row.truth}
-        for name, text in texts.items():
-            if text is not None:
+        print_line("row {row_id}, seed {seed}, candidate {candidate}, {state}".format(**row))
+        for name in ("input", "output", "answer", "truth"):
+            if (text := row[name]) is not None:
                 print_block(f"{name:>8}  " + text.replace("\n", "\n" + " " * 10))
-        print_block("" if row.score is None else f"{'score':>8}  {row.score:g}\n")
+        print_block("" if row["score"] is None else f"{'score':>8}  {row['score']:g}\n")
 
 
 @command(app)

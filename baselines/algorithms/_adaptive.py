@@ -99,7 +99,8 @@ class OnlineAdaptation(TestTimeAdaptation):
     """Steps on some of the network's parameters while predicting, from those of training on. Here they are the scales
     and shifts of the normalisation layers."""
 
-    optimiser: OnlineAdam | OnlineMomentum
+    optimiser_class: type[OnlineAdam] | type[OnlineMomentum]
+    """Of the steps while predicting."""
     start: RunningMean
 
     def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
@@ -112,12 +113,8 @@ class OnlineAdaptation(TestTimeAdaptation):
             raise ModelError(
                 f"{self.about.algorithm} adapts normalisation layers, and this network has none: use resnet"
             )
-        self.start, self.optimiser = RunningMean(parameters).to(like), self.make_optimiser(parameters).to(like)
+        self.start, self.optimiser = RunningMean(parameters).to(like), self.optimiser_class(parameters).to(like)
         return network
-
-    @abstractmethod
-    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam | OnlineMomentum:
-        """Of the steps while predicting."""
 
     def prepare(self, network: Any, data: Data) -> None:
         self.start.take(self.adapted_parameters(network))

@@ -47,6 +47,7 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "restore": ["choice"
 
 
 class Algorithm(OnlineAdaptation):
+    optimiser_class = OnlineAdam
     batches_seen: Tensor
     """Batches predicted since the last reset, (K,)."""
 
@@ -59,9 +60,6 @@ class Algorithm(OnlineAdaptation):
         self.teacher = RunningMean(self.adapted_parameters(network)).to(like)
         self.register_buffer("batches_seen", torch.zeros(len(like), dtype=torch.int64, device=like.device))
         return network
-
-    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam:
-        return OnlineAdam(parameters)
 
     def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
         return list(network.parameters())

@@ -54,6 +54,7 @@ BATCH = 64
 
 
 class Algorithm(OnlineAdaptation):
+    optimiser_class = OnlineMomentum
     optimiser: OnlineMomentum
     before: Tensor
     """m, (K, classes)."""
@@ -67,9 +68,6 @@ class Algorithm(OnlineAdaptation):
         self.register_buffer("before", like.new_zeros(len(like), self.about.outputs))
         self.register_buffer("begun", torch.zeros(len(like), dtype=torch.bool, device=like.device))
         return network
-
-    def make_optimiser(self, parameters: list[Tensor]) -> OnlineMomentum:
-        return OnlineMomentum(parameters)
 
     def prepare(self, network: Any, data: Data) -> None:
         super().prepare(network, data)

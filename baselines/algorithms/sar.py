@@ -37,6 +37,7 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "radius": ["choice",
 
 
 class Algorithm(OnlineAdaptation):
+    optimiser_class = OnlineMomentum
     optimiser: OnlineMomentum
     average: Tensor
     """Of the entropies, (K,); -1 where there was none yet."""
@@ -45,9 +46,6 @@ class Algorithm(OnlineAdaptation):
         like = self.hyperparameters["lr"]
         self.register_buffer("average", like.new_full((len(like),), -1.0))
         return super().assemble(build)
-
-    def make_optimiser(self, parameters: list[Tensor]) -> OnlineMomentum:
-        return OnlineMomentum(parameters)
 
     def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
         """Without those of the last of several blocks."""

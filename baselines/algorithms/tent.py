@@ -29,8 +29,7 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2]}
 
 
 class Algorithm(OnlineAdaptation):
-    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam:
-        return OnlineAdam(parameters)
+    optimiser_class = OnlineAdam
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         parameters = self.adapted_parameters(network)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -21,11 +22,67 @@ from ...benchmarks.adapters.torch_module import load_state_dict
 from ...benchmarks.harness.factory import find_model
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.canonical import compute_identity
-from ...core.errors import BadData, ModelError
+from ...core.errors import BadData, FarshiftError, ModelError
 from ...core.files import compute_file_sha256
 from ...core.plugins import load_module
 from ...loaders.acquire.pretrained import TRANSFORMERS, PretrainedNetwork, find_pretrained_network
 from ...loaders.batching.transform import Transform
+
+
+def _import_library(name: str, package: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise FarshiftError(f"weights {name}:..: the package {package} cannot be imported: pip install it") from error
+
+
+def _describe(resize: int, interpolation: str, crop: int, mean: Iterable[float], deviation: Iterable[float]) -> str:
+    moments = " / ".join(" ".join(f"{float(value):.17f}" for value in values) for values in (mean, deviation))
+    return f"resize {resize} {interpolation}, crop {crop}, normalise {moments}"
+
+
+def _load_timm(name: str) -> tuple[nn.Module, str]:
+    """A network of timm without its head, with the preprocessing of its weights."""
+    timm = _import_library("timm", "timm")
+    with wrap_user_errors(f"loading timm:{name}"):
+        module = timm.create_model(name, pretrained=True, num_classes=0)
+        data = timm.data.resolve_model_data_config(module)
+    side = data["input_size"][-1]
+    resize = int(side / data["crop_pct"])
+    return module, _describe(resize, data["interpolation"], side, data["mean"], data["std"])
+
+
+def _load_open_clip(name: str) -> tuple[nn.Module, str]:
+    """The image encoder of a CLIP model."""
+    library = _import_library("open_clip", "open-clip-torch")
+    architecture, _, tag = name.partition("@")
+    with wrap_user_errors(f"loading open_clip:{name}"):
+        tags = library.list_pretrained_tags_by_model(architecture)
+        if (tag or not tags) and tag not in tags:
+            raise FarshiftError(f"open_clip:{name}: name its weights, NAME@{'|'.join(tags) or 'PRETRAINED'}")
+        visual = library.create_model(architecture, pretrained=tag or tags[0]).visual
+    side = visual.image_size if isinstance(visual.image_size, int) else visual.image_size[0]
+    return visual, _describe(side, "bicubic", side, visual.image_mean, visual.image_std)
+
+
+def _load_torchvision(name: str) -> tuple[nn.Module, str]:
+    """A classifier of torchvision with its default weights, without its last layer."""
+    models = _import_library("torchvision.models", "torchvision")
+    with wrap_user_errors(f"loading torchvision:{name}"):
+        weights = models.get_model_weights(name).DEFAULT
+        module, preset = models.get_model(name, weights=weights), weights.transforms()
+    last = [key for key, _ in module.named_children()][-1]
+    setattr(module, last, nn.Identity())
+    return module, _describe(
+        preset.resize_size[0], preset.interpolation.value, preset.crop_size[0], preset.mean, preset.std
+    )
+
+
+LIBRARIES: Mapping[str, Callable[[str], tuple[nn.Module, str]]] = MappingProxyType(
+    {"open_clip": _load_open_clip, "timm": _load_timm, "torchvision": _load_torchvision}
+)
+"""By the scheme of a name, the function that loads a network and its preprocessing (`Transform`)."""
+
 
 _OWN = re.compile(r"(?P<file>.+\.py):[^\W\d]\w*")
 
@@ -94,13 +151,16 @@ class ImageModule(nn.Module):
 
 
 def find_checkpoint(spec: str) -> Checkpoint:
-    """The weights of a specification: a name of `farshift baselines networks`, `FILE.py:build`,
-    `org/name[@revision]` of the Hub, or `./folder`. Downloads missing files.
+    """The weights of a specification: a name of `farshift baselines networks`, `FILE.py:build`, `timm:NAME` and other
+    libraries, `org/name[@revision]` of the Hub, or `./folder`. Downloads missing files.
 
     Raises `MissingExtra` without the library, `Unavailable` if no mirror or the Hub does not provide the files,
     `FarshiftError` for a folder without a model, `ModelError` for a function that returns something else."""
     if (network := find_pretrained_network(spec)) is not None:
         return _find_shipped(network)
+    library, _, name = spec.partition(":")
+    if name and library in LIBRARIES:
+        return _find_module(spec, spec)
     if match := _OWN.fullmatch(spec):
         file = Path(match["file"]).expanduser()
         return _find_module(spec, compute_file_sha256(file) if file.is_file() else "")
@@ -155,11 +215,14 @@ def _build_shipped(network: PretrainedNetwork, path: Path) -> nn.Module:
 
 @lru_cache(maxsize=4)
 def _find_module(spec: str, code: str) -> ModuleCheckpoint:
-    """The module that the user's function returns, whose file has the digest `code`."""
+    """The module of a library, or of the user's function whose file has the digest `code`."""
+    library, _, name = spec.partition(":")
 
     def build() -> tuple[nn.Module, str]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)  # a module without weights of its own is the same in each process
+            if library in LIBRARIES:
+                return LIBRARIES[library](name)
             function = find_model(spec)[0]
             with wrap_user_errors(f"weights {spec}"):
                 value = function()
@@ -176,4 +239,6 @@ def _find_module(spec: str, code: str) -> ModuleCheckpoint:
         state.update(f"{key} {value.dtype} {tuple(value.shape)}".encode())
         state.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     digest = compute_identity({"code": code, "weights": state.hexdigest(), "preprocessing": preprocessing})
-    return ModuleCheckpoint(Path(spec).name, digest, Transform(preprocessing), lambda: build()[0])
+    return ModuleCheckpoint(
+        spec if library in LIBRARIES else Path(spec).name, digest, Transform(preprocessing), lambda: build()[0]
+    )

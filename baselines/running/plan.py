@@ -22,6 +22,7 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, FarshiftError, ModelError
 from ...core.files import compute_file_sha256
 from ...core.plugins import PACKAGE
+from ...core.world import get_world
 from ...loaders.acquire.pretrained import find_pretrained_network
 from ..compatibility import check_available, check_inputs, check_task, list_required_data
 from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, load_recipes, resolve_settings
@@ -169,7 +170,7 @@ class Plan:
             model["diagnose"] = list(self.diagnose)
         if isinstance(self.benchmark, StreamedBenchmark):
             model["streamed"] = remove_secrets(self.benchmark.address)
-        return begin_run(self.benchmark, self.out, model, self.budget, self.seeds, self.selection)
+        return begin_run(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, get_world())
 
 
 def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:

@@ -90,9 +90,9 @@ def run_group_job(job: GroupJob) -> None:
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
-    benchmark, recipe = find_streamed_benchmark(job.benchmark, job.stream), job.recipe
+    benchmark, recipe, world = find_streamed_benchmark(job.benchmark, job.stream), job.recipe, get_world()
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
-    reporter = FitProgressReporter(job.label, job.steps, job.file)
+    reporter = FitProgressReporter(job.label, job.steps, job.file) if world.rank == 0 else None
     group = ReplicaGroup(
         recipe,
         benchmark.task,
@@ -101,15 +101,18 @@ def run_group_job(job: GroupJob) -> None:
         checkpoints=job.folder / TRAINING,
         stack=job.stack,
         code=str(job.plan["model"]["code"]),
+        world=world,
         diagnose=job.plan["model"].get("diagnose", ()),
         reporter=reporter,
     )
-    folder, query = RunFolder(job.folder, job.plan), Predictor(benchmark)
+    folder, query = RunFolder(job.folder, job.plan), Predictor(benchmark, world=world)
     evaluation = Evaluation(
         folder, benchmark, load_model_inputs(benchmark), group.train, job.budget, query, job.settings
     )
-    failed = evaluation.run(job.missing, keep_going=True)
-    reporter.close()
+    # With processes that train together, the others may wait for the failed one: all of them end here.
+    failed = evaluation.run(job.missing, keep_going=world.size == 1)
+    if reporter is not None:
+        reporter.close()
     if failed:
         seed, first = next(iter(failed.items()))
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
@@ -118,9 +121,12 @@ def run_group_job(job: GroupJob) -> None:
 
 def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure]]:
     """Run all missing seeds of all plans, and finish the run folders without failed replicas. Return these runs, in the
-    order of `plans`, and the failures. All plans are for one device."""
-    if get_world().size > 1:
-        raise FarshiftError("farshift run trains in one process: leave torchrun out (several GPUs: --engine ray)")
+    order of `plans`, and the failures. All plans are for one device.
+
+    Under `torchrun` all processes call this with the same arguments, and train each replica together."""
+    world = get_world()
+    if world.size > 1 and engine != "local":
+        raise FarshiftError(f"torchrun starts the processes itself: leave --engine {engine} out")
     device = plans[0].budget.device
     require_extras()
     for plan in plans:
@@ -131,14 +137,20 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         for plan in plans:
             refuse_shortages(list_memory(plan, min(executor.workers, len(plan.seeds))), plan.title, device)
         folders = [exit_stack.enter_context(plan.begin()) for plan in plans]
+        missing = [folder.missing() for folder in folders]
+        if world.size > 1:
+            from ..training.distributed import broadcast_from_first, join_processes
+
+            exit_stack.enter_context(join_processes(world, device))
+            missing = broadcast_from_first(missing, world)
         jobs: list[GroupJob] = []
         owners: list[Plan] = []
-        for plan, folder in zip(plans, folders, strict=True):
-            for stale in list_fit_files(folder.path):
+        for plan, folder, seeds in zip(plans, folders, missing, strict=True):
+            for stale in list_fit_files(folder.path) if world.rank == 0 else ():
                 stale.unlink(missing_ok=True)
-            plan_jobs = _make_jobs(plan, folder, executor.workers)
+            plan_jobs = _make_jobs(plan, folder, seeds, executor.workers)
             jobs, owners = jobs + plan_jobs, owners + [plan] * len(plan_jobs)
-        if jobs and device == "cpu" and isinstance(executor, Local):
+        if jobs and device == "cpu" and isinstance(executor, Local) and world.size == 1:
             exit_stack.enter_context(use_free_cores())
         with nullcontext() if isinstance(executor, Local) else watch_progress_files(jobs):
             done = 0
@@ -147,21 +159,21 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
                     failures.append((index, Failure(owners[index], error)))
                     log_message(f"{owners[index].title}: {error}")
                 done += len(jobs[index].missing)
-                if len(plans) > 1:
+                if len(plans) > 1 and world.rank == 0:
                     report_progress("replicas", done, sum(len(job.missing) for job in jobs))
         broken = {id(failure.plan) for _, failure in failures}
         runs = []
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) not in broken:
-                runs.append(folder.finish())
-                rmtree(folder.path / TRAINING, ignore_errors=True)
-                log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
+                runs.append(folder.finish(world))
+                if world.rank == 0:
+                    rmtree(folder.path / TRAINING, ignore_errors=True)
+                    log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
     return runs, [failure for _, failure in sorted(failures, key=itemgetter(0))]
 
 
-def _make_jobs(plan: Plan, folder: RunFolder, workers: int) -> list[GroupJob]:
-    """The replica groups of a plan with replicas left to train or to predict."""
-    missing = folder.missing()
+def _make_jobs(plan: Plan, folder: RunFolder, missing: list[int], workers: int) -> list[GroupJob]:
+    """The replica groups of a plan with replicas left to train or to predict, of the seeds `missing`."""
     if not missing:
         return []
     fits = plan.number_of_fits() * len(plan.settings)

@@ -20,6 +20,7 @@ from ...core.errors import ModelError
 from ...core.files import write_atomically
 from ...core.plugins import load_module
 from ...core.progress import log_message
+from ...core.world import SINGLE_PROCESS, World
 from ..augmentations import augment_rows
 from ..compatibility import check_available, check_task, list_required_data
 from ..diagnostics import diagnose_stack
@@ -73,17 +74,18 @@ class ReplicaGroup:
         checkpoints: Path | None = None,
         stack: int = 0,
         code: str = "",
+        world: World = SINGLE_PROCESS,
         diagnose: Sequence[str] = (),
         reporter: FitProgressReporter | None = None,
     ) -> None:
         """checkpoints: a folder for them, from which an interrupted training is resumed; none by default. stack: the
         most replicas to train at once; 0: automatic. code: a digest of the training code, so that no checkpoint of
-        other code is resumed. diagnose: names of diagnostics to add to a trained member's remarks. reporter: receives
-        the progress of the training."""
+        other code is resumed. world: the processes that train each replica together. diagnose: names of diagnostics to
+        add to a trained member's remarks. reporter: receives the progress of the training."""
         check_recipe(recipe, f"recipe {recipe.name}")
         check_task(recipe, task)
         self.recipe, self.task, self.members, self.benchmark = recipe, task, list(members), benchmark
-        self.checkpoints, self.stack, self.code = checkpoints, stack, code
+        self.checkpoints, self.stack, self.code, self.world = checkpoints, stack, code, world
         self.diagnose, self.reporter = tuple(diagnose), reporter
 
     def make_name(self, member: Member) -> str:
@@ -192,7 +194,12 @@ class ReplicaGroup:
     def _train_encoded(self, fit: TrainedGroup, rows: EncodedRows) -> float:
         """Train members that can be stacked: as many at once as suffices, or as fit the memory. Return the seconds
         that earlier processes spent, as checkpoints recorded them."""
-        count, remaining, seconds_before = self.count_stacked(rows), list(rows.members), 0.0
+        shared = self.world.size > 1  # all processes must have the same stacks
+        count, remaining, seconds_before = (
+            (self.stack or 1) if shared else self.count_stacked(rows),
+            [*rows.members],
+            0.0,
+        )
         while remaining:
             members = remaining[:count]
             try:
@@ -200,6 +207,8 @@ class ReplicaGroup:
                 remaining = remaining[len(members) :]
                 continue
             except (MemoryError, RuntimeError) as error:
+                if shared:
+                    raise
                 count = halve_stack(error, len(members))
             gc.collect()  # the failed training may be in a reference cycle
         return seconds_before
@@ -258,7 +267,7 @@ class ReplicaGroup:
             rows.data,
             rows.steps,
         )
-        return Training(stack, rows.data, rows.steps)
+        return Training(stack, rows.data, rows.steps, self.world)
 
     def count_stacked(self, rows: EncodedRows) -> int:
         """Choose how many replicas to stack. A resumed training keeps its stack size, since a checkpoint has the
@@ -284,6 +293,8 @@ class ReplicaGroup:
 
     def _make_watcher(self, training: Training, path: Path | None) -> Callable[[Training], None]:
         """What is called after each step: it reports progress, and writes checkpoints regularly and at the end."""
+        if self.world.rank > 0:
+            return lambda _: None
         reporter, replicas, last = self.reporter, len(training.stack), time.monotonic()
         if reporter is not None:
             reporter.begin(training, replicas)

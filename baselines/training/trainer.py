@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from ...core.clock import Stopwatch
+from ...core.world import SINGLE_PROCESS, World
 from .algorithm import StepState
 from .augmentation import make_augmentation
+from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
 from .optimiser_step import OptimiserStep
 from .replica_stack import ReplicaStack
@@ -66,7 +68,11 @@ class Outcome:
 class Training:
     """The state of training between two steps, and the step to the next."""
 
-    def __init__(self, stack: ReplicaStack, data: Data, steps: int) -> None:
+    def __init__(self, stack: ReplicaStack, data: Data, steps: int, world: World = SINGLE_PROCESS) -> None:
+        """world: the processes that share the rows of each step; by default this one alone."""
+        self.world = world
+        if world.size > 1:
+            refuse_unshared(stack.algorithm, data)
         self.stack, self.initial_data, self.data, self.steps = stack, data, data, steps
         self._watch, self.seconds_before = Stopwatch(), 0.0
         self.total = 0
@@ -84,6 +90,7 @@ class Training:
         self.data = data
         stack = self.stack
         stack.ready()
+        stack.rng.keys = derive_noise_keys(stack.keys, self.world)
         stack.network.train()
         equal = stack.algorithm.by_environment or stack.hyperparameters["each_environment"]
         self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, equal)
@@ -101,7 +108,8 @@ class Training:
             self.validation = Validation(self.data.held_out["id_val"], len(stack), patience)
 
     def _optimiser_step(self, parameters: list[Any], rates: str = "lr") -> OptimiserStep:
-        return OptimiserStep(parameters, self.stack.hyperparameters.exact(rates), self.stack.hyperparameters)
+        kind = SharedOptimiserStep if self.world.size > 1 else OptimiserStep
+        return kind(parameters, self.stack.hyperparameters.exact(rates), self.stack.hyperparameters)
 
     @property
     def seconds(self) -> float:
@@ -156,6 +164,8 @@ class Training:
         batches = self.sampler.batches(step)
         if self.augmentation is not None:
             batches = self.augmentation.of(batches, step)
+        if self.world.size > 1:
+            batches = share_batches(batches, self.world)
         return split_into_chunks(batches, self.stack.hyperparameters["chunk"])
 
     def _next_stage(self) -> None:

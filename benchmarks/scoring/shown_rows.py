@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,15 @@ from .score import get_run_benchmark
 _STATES = ("answered", "abstained", "failed")
 
 
-@dataclass(frozen=True)
-class ShownRow:
-    """A row of a view under the first seed. input: the prompt of a language model, else the inputs. output: its
-    raw text; None if the run has none. answer: the prediction that was read, None if there is none. score:
-    by the primary metric; None for one that is not a mean over rows."""
+def show_rows(
+    run: Run | Path | str, count: int, view: str = "ood", selection: str | None = None
+) -> list[dict[str, Any]]:
+    """Show `count` rows of a view under the first seed, drawn by row id: the same for every model. `UnknownName` for an
+    unknown view.
 
-    row_id: int
-    seed: int
-    candidate: str
-    input: str
-    output: str | None
-    answer: str | None
-    state: str
-    truth: str
-    score: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return asdict(self)
-
-
-def show_rows(run: Run | Path | str, count: int, view: str = "ood", selection: str | None = None) -> list[ShownRow]:
-    """Show `count` rows of a view, drawn by row id: the same for every model. `UnknownName` for an unknown view."""
+    Returns plain JSON for each row: `row_id`, `seed`, `candidate`; `input`, the prompt of a language model, else the
+    inputs; `output`, its raw text, None if the run has none; `answer`, the prediction that was read, None if there is
+    none; `state`; `truth`; `score` by the primary metric, None for one that is not a mean over rows."""
     run = run if isinstance(run, Run) else read_run(run)
     benchmark = get_run_benchmark(run)
     if view not in benchmark.definition.views:
@@ -60,18 +45,19 @@ def show_rows(run: Run | Path | str, count: int, view: str = "ood", selection: s
     part = benchmark.definition.views[view].part
     outputs = read_outputs(run.path, part, seed, chosen[seed])
     texts = _list_inputs(benchmark, part, rows.row_ids, prompted=bool(outputs))
+    answers = rows.answers[0]
     return [
-        ShownRow(
-            int(row_id),
-            seed,
-            chosen[seed],
-            texts[row],
-            outputs.get(int(row_id)),
-            _format_label(rows.answers[0].prediction[row], task) if rows.answers[0].answered[row] else None,
-            _STATES[int(rows.answers[0].status[row])],
-            _format_label(rows.truth[row], task),
-            None if scores is None else float(scores[row]),
-        )
+        {
+            "row_id": int(row_id),
+            "seed": seed,
+            "candidate": chosen[seed],
+            "input": texts[row],
+            "output": outputs.get(int(row_id)),
+            "answer": _format_label(answers.prediction[row], task) if answers.answered[row] else None,
+            "state": _STATES[int(answers.status[row])],
+            "truth": _format_label(rows.truth[row], task),
+            "score": None if scores is None else float(scores[row]),
+        }
         for row, row_id in enumerate(rows.row_ids)
     ]
 

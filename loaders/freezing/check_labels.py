@@ -41,19 +41,30 @@ def _collect_texts(value: Any) -> Iterator[str]:
 
 def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
     label, split = definition.label, definition.name
-    names, others = source.class_names(label), source.class_names(other)
-    if names and others and any(own != theirs for own, theirs in zip(names, others, strict=False)):
-        texts = list(dict.fromkeys([*names, *others]))
+    numbers, others = _read_numbers(source, label), _read_numbers(source, other)
+    common = numbers.keys() & others.keys()
+    if numbers and others and not (common and all(numbers[text] == others[text] for text in common)):
+        texts = list(dict.fromkeys([*numbers, *others]))
         maps = write_inline({"maps": {label: texts, other: texts}})
         raise BadDefinition(
             f"{split}: the rule assigns labels of {other!r} to {label!r}, but their classes are numbered differently "
-            f"({shorten_list(names)}; {shorten_list(others)}): set options = {maps} in [data] (with a nested list if "
-            "two texts are one class)"
+            f"({shorten_list(list(numbers))}; {shorten_list(list(others))}): set options = {maps} in [data] (with a "
+            "nested list if two texts are one class)"
         )
-    if bool(names) != bool(others):
-        words, counts = (label, other) if names else (other, label)
-        order = shorten_list([f"{number} {text}" for number, text in enumerate(names or others)])
+    if bool(numbers) != bool(others):  # if neither has names, the data have numbers themselves
+        words, counts = (label, other) if numbers else (other, label)
+        order = shorten_list([f"{number} {text}" for text, number in (numbers or others).items()])
         log_message(f"{split}: the integers of {counts!r} are taken as the classes of {words!r}: {order}")
+
+
+def _read_numbers(source: Source, field: str) -> dict[str, int]:
+    """The numbers of a label's texts; empty if the data have numbers without names."""
+    maps = (distribution.options.get("maps", {}).get(field) for distribution in source.definition.distributions)
+    levels = source.definition.class_names.get(field) or next(filter(None, maps), [])
+    if isinstance(levels, dict):
+        return levels
+    same = [[level] if isinstance(level, str) else level for level in levels]
+    return {text: number for number, texts in enumerate(same) for text in texts}
 
 
 def _check_names(

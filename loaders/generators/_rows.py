@@ -3,6 +3,7 @@ text columns, and tables from rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...core.draws import UNIT, draw_normal_units
 from ...core.errors import BadDefinition
 from ..readers._arrow_types import to_tensor_column
 
@@ -20,6 +22,11 @@ T = TypeVar("T")
 def make_counters(count: int) -> NDArray[np.uint64]:
     """Return the counters 0, 1, 2 .. for draws, shape (count,)."""
     return np.arange(count, dtype=np.uint64)
+
+
+def draw_normal(stream: str, *shape: int) -> NDArray[np.float64]:
+    """Draw standard normal numbers (see `core/draws.py`) of a shape."""
+    return (draw_normal_units(stream, math.prod(shape)) / UNIT).reshape(shape)
 
 
 def count_candidates(count: int) -> int:

@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ...core.draws import UNIT, draw_below, draw_normal_units
+from ...core.draws import draw_below
 from ...core.errors import BadDefinition
 from ..readers._arrow_types import to_tensor_column
-from ._rows import make_counters, select_words
+from ._rows import draw_normal, make_counters, select_words
 
 FORMS = ("observed", "counterfactual")
 
@@ -34,7 +34,7 @@ def rows(*, seed: str, periods: int, people: int, effect: float) -> pa.Table:
     if periods < 2:
         raise BadDefinition(f"periods = {periods}: use 2 or more")
     count = periods * people
-    first, second, noise = (draw_normal_units(f"{seed}/{name}", count) / UNIT for name in ("u_1", "u_2", "e"))
+    first, second, noise = (draw_normal(f"{seed}/{name}", count) for name in ("u_1", "u_2", "e"))
     attribute = draw_below(f"{seed}/attribute", make_counters(count), 2)
     period = np.repeat(np.arange(periods), people)
     share = period / (periods - 1)

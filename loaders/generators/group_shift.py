@@ -17,9 +17,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from ...core.draws import UNIT, draw_normal_units
 from ...core.errors import BadDefinition
-from ._rows import stack_blocks
+from ._rows import draw_normal, stack_blocks
 
 SHIFTS = ("covariate", "concept", "omitted")
 PEOPLE = ("group 0", "group 1")
@@ -37,7 +36,7 @@ def rows(*, seed: str, regimes: Mapping[str, Mapping[str, float]], counts: Mappi
     attribute = np.concatenate([np.repeat([0, 1], of) for of in counts.values()])
     sample = np.repeat(np.arange(len(counts)), [sum(of) for of in counts.values()])
     people = len(attribute)
-    u = [draw_normal_units(f"{seed}/{name}", people) / UNIT for name in ("u_1", "u_2", "u_3", "e")]
+    u = [draw_normal(f"{seed}/{name}", people) for name in ("u_1", "u_2", "u_3", "e")]
     blocks = []
     people_of, sample_of = (np.array(names, object) for names in (PEOPLE, list(counts)))
     for name, shifts in regimes.items():

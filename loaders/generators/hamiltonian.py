@@ -86,24 +86,23 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
         if system not in GRADIENTS:
             raise BadDefinition(f"hamiltonian: no system {name!r}: the systems are {', '.join(sorted(GRADIENTS))}")
         k, q, p = _draw_start(f"{seed}/{name}", system, count)
-        path = integrate_trajectory(system, k, q, p, INPUT_OBSERVATIONS + _AHEAD)
+        path = _integrate(system, k, q, p, INPUT_OBSERVATIONS + _AHEAD)
         later = {"later_q1": path[:, -1, 0], "later_q2": path[:, -1, 1]}
         trajectory = path[:, :INPUT_OBSERVATIONS].astype(np.float32)
         blocks.append({"trajectory": trajectory, **later, "k": k, "system": system, "regime": name})
     return stack_blocks(blocks)
 
 
-def integrate_trajectory(system: str, k: Reals, q: Reals, p: Reals, observations: int, step: float = STEP) -> Reals:
-    """Return q and p at times 0, 1/4, 1/2 .., (n, observations, 4); k is (n,), q and p are (2, n). step: the leapfrog
-    step, which must divide 1/4."""
+def _integrate(system: str, k: Reals, q: Reals, p: Reals, observations: int) -> Reals:
+    """Return q and p at times 0, 1/4, 1/2 .., (n, observations, 4); k is (n,), q and p are (2, n)."""
     gradient = GRADIENTS[system]
     constant = k[None, :]
     states = [np.concatenate([q, p])]
     for _ in range(observations - 1):
-        for _ in range(round(STEP * _STEPS / step)):
-            half = p - step / 2 * gradient(constant, q)
-            q = q + step * half
-            p = half - step / 2 * gradient(constant, q)
+        for _ in range(_STEPS):
+            half = p - STEP / 2 * gradient(constant, q)
+            q = q + STEP * half
+            p = half - STEP / 2 * gradient(constant, q)
         states.append(np.concatenate([q, p]))
     return np.stack(states).transpose(2, 0, 1)
 

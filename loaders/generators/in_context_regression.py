@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...core.draws import UNIT, draw_below, draw_normal_units, draw_uniform
+from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters, stack_blocks
+from ._rows import draw_normal, make_counters, stack_blocks
 
 Reals = NDArray[np.float64]
 
@@ -78,18 +78,14 @@ def _draw_prompts(
 ) -> tuple[NDArray[np.float32], Reals, NDArray[np.int64]]:
     """Draw prompts (count, most_pairs + 1, width + 2), targets (count,) and numbers of pairs (count,)."""
     lines = most_pairs + 1
-    x = INPUTS[inputs](stream, _draw_normal(f"{stream}/x", count, lines, width))
-    weights = scale * _draw_normal(f"{stream}/w", count, 1, width)
-    y = _dot_product(weights, x) + deviation[:, None] * _draw_normal(f"{stream}/noise", count, lines, 1)[..., 0]
+    x = INPUTS[inputs](stream, draw_normal(f"{stream}/x", count, lines, width))
+    weights = scale * draw_normal(f"{stream}/w", count, 1, width)
+    y = _dot_product(weights, x) + deviation[:, None] * draw_normal(f"{stream}/noise", count, lines, 1)[..., 0]
     pairs = between[0] + draw_below(f"{stream}/pairs", make_counters(count), between[1] - between[0] + 1)
     prompt = np.concatenate([x, y[..., None], np.ones_like(y)[..., None]], axis=2)
     prompt[:, :most_pairs][np.arange(most_pairs) >= pairs[:, None]] = 0
     prompt[:, most_pairs, width:] = 0
     return prompt.astype(np.float32), y[:, most_pairs].copy(), pairs
-
-
-def _draw_normal(stream: str, *shape: int) -> Reals:
-    return (draw_normal_units(stream, int(np.prod(shape))) / UNIT).reshape(shape)
 
 
 def _dot_product(left: Reals, right: Reals) -> Reals:
@@ -121,7 +117,7 @@ def _project_to_subspace(stream: str, x: Reals) -> Reals:
 
 def _restrict_to_orthants(stream: str, x: Reals) -> Reals:
     """The pairs' inputs are in one random orthant of each row; the query's may have any signs."""
-    signs = np.where(_draw_normal(f"{stream}/orthant", len(x), 1, x.shape[2]) < 0, -1.0, 1.0)
+    signs = np.where(draw_normal(f"{stream}/orthant", len(x), 1, x.shape[2]) < 0, -1.0, 1.0)
     return np.concatenate([np.abs(x[:, :-1]) * signs, x[:, -1:]], axis=1)
 
 
@@ -148,7 +144,7 @@ INPUTS: dict[str, Callable[[str, Reals], Reals]] = {
 
 def _draw_axes(stream: str, count: int, width: int) -> Reals:
     """Draw random orthonormal axes for each row, (count, width, width), by Gram-Schmidt on normal draws."""
-    basis = _draw_normal(f"{stream}/axes", count, width, width)
+    basis = draw_normal(f"{stream}/axes", count, width, width)
     for axis in range(width):
         for earlier in range(axis):
             basis[:, axis] -= _dot_product(basis[:, axis], basis[:, earlier])[:, None] * basis[:, earlier]

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...core.draws import UNIT, draw_normal_units, draw_uniform
+from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters, stack_blocks
+from ._rows import draw_normal, make_counters, stack_blocks
 
 SEED_MAKES = "the weights of its model"
 
@@ -102,7 +102,7 @@ def _draw_environment(
     if not all(1 <= number <= CAUSES + EFFECTS for number in on):
         raise BadDefinition(f"interventions: {environment}: `on` must have numbers of inputs, 1 to {CAUSES + EFFECTS}")
     targets = {number - 1 if number <= CAUSES else number for number in on}  # inputs after Y are shifted by one
-    noise = (draw_normal_units(stream, rows * count) / UNIT).reshape(rows, count)
+    noise = draw_normal(stream, rows, count)
     values = np.zeros((rows, count))
     for variable in range(count):
         total = shift + scale * noise[:, variable] if variable in targets else noise[:, variable].copy()

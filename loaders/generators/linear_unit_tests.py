@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...core.draws import UNIT, draw_normal_units, draw_permutation, draw_uniform
+from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import stack_blocks
+from ._rows import draw_normal, stack_blocks
 
 SEED_MAKES = "the weights of its environments"
 
@@ -48,10 +48,6 @@ def rows(*, example: int, scrambled: bool, train_rows: int, test_rows: int, seed
     return stack_blocks(blocks)
 
 
-def _draw_normal(stream: str, rows: int, columns: int) -> Matrix:
-    return (draw_normal_units(stream, rows * columns) / UNIT).reshape(rows, columns)
-
-
 def _multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
     """Return the matrix product, summed in order, since the order of a BLAS depends on the machine."""
     total = np.zeros((len(left), right.shape[1]))
@@ -62,7 +58,7 @@ def _multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
 
 def _draw_orthogonal(stream: str, size: int) -> Matrix:
     """Draw a random orthogonal matrix by Gram-Schmidt on normal draws."""
-    basis = _draw_normal(stream, size, size)
+    basis = draw_normal(stream, size, size)
     for row in range(size):
         for earlier in range(row):
             basis[row] -= _sum_in_order(basis[row] * basis[earlier]) * basis[earlier]
@@ -77,10 +73,10 @@ def _sum_in_order(values: Matrix) -> float:
 
 def _make_cause_and_effect(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, Matrix]:
     spread = _NOISE[environment]
-    cause, effect = (_draw_normal(f"{seed}/{name}", SIZE, SIZE) / SIZE for name in ("cause", "effect"))
-    x = spread * _draw_normal(f"{stream}/x", rows, SIZE)
-    y = _multiply_matrices(x, cause) + spread * _draw_normal(f"{stream}/y", rows, SIZE)
-    z = _multiply_matrices(y, effect) + _draw_normal(f"{stream}/z", rows, SIZE)
+    cause, effect = (draw_normal(f"{seed}/{name}", SIZE, SIZE) / SIZE for name in ("cause", "effect"))
+    x = spread * draw_normal(f"{stream}/x", rows, SIZE)
+    y = _multiply_matrices(x, cause) + spread * draw_normal(f"{stream}/y", rows, SIZE)
+    z = _multiply_matrices(y, effect) + draw_normal(f"{stream}/z", rows, SIZE)
     return x, z, _multiply_matrices(y, np.ones((SIZE, 1)))[:, 0]
 
 
@@ -93,17 +89,17 @@ def _make_cows_and_camels(
     ground = np.where(draw_uniform(f"{stream}/ground", counter) < usual, animal, -animal)
     narrow = 1 / np.sqrt(10.0)
     # The foreground is scaled down a hundredfold against the background.
-    x = (narrow * _draw_normal(f"{stream}/x", rows, SIZE) + animal[:, None]) / 100
-    z = narrow * _draw_normal(f"{stream}/z", rows, SIZE) + ground[:, None]
+    x = (narrow * draw_normal(f"{stream}/x", rows, SIZE) + animal[:, None]) / 100
+    z = narrow * draw_normal(f"{stream}/z", rows, SIZE) + ground[:, None]
     return x, z, (_multiply_matrices(x, np.ones((SIZE, 1)))[:, 0] > 0).astype(np.int64)
 
 
 def _make_margins(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
-    centre = _draw_normal(f"{seed}/centre {environment}", 1, SIZE)
+    centre = draw_normal(f"{seed}/centre {environment}", 1, SIZE)
     target = np.arange(rows) % 2
     sign = np.where(target == 0, 1.0, -1.0)[:, None]
-    x = _MARGIN * _draw_normal(f"{stream}/x", rows, SIZE) + _MARGIN * sign
-    z = _MARGIN * _draw_normal(f"{stream}/z", rows, SIZE) + centre * sign
+    x = _MARGIN * draw_normal(f"{stream}/x", rows, SIZE) + _MARGIN * sign
+    z = _MARGIN * draw_normal(f"{stream}/z", rows, SIZE) + centre * sign
     return x, z, target
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...core.draws import UNIT, draw_normal_units, draw_uniform
+from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import stack_blocks
+from ._rows import draw_normal, stack_blocks
 
 _FLIPPED = 0.05
 """The share of labels that are flipped at random in all rows: the lowest error of any classifier."""
@@ -33,7 +33,7 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
     blocks = []
     for degree, count in counts.items():
         stream = f"{seed}/{degree}"
-        x = (draw_normal_units(f"{stream}/x", count * width) / UNIT).reshape(count, width)
+        x = draw_normal(f"{stream}/x", count, width)
         if form == "covariate":
             x[:, 0] += float(degree)
             truth = (x[:, 1] > 0) ^ (x[:, 0] > _FOLD)

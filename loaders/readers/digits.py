@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -263,89 +262,41 @@ def read_images_and_labels(
     return images, np.concatenate([labels for _, labels in read]).astype(np.int64), origin
 
 
-_SYMBOL, _PAIRLIST, _LOGICALS, _INTEGERS, _REALS, _STRINGS, _LIST, _NULL, _REFERENCE = (
-    1,
-    2,
-    10,
-    13,
-    14,
-    16,
-    19,
-    254,
-    255,
-)
-"""Types of R's serialisation."""
-_VECTORS = {_LOGICALS: ">i4", _INTEGERS: ">i4", _REALS: ">f8"}
-_HAS_ATTRIBUTES, _HAS_TAG = 0x200, 0x400
+_SYMBOL, _PAIRLIST, _NULL, _HAS_ATTRIBUTES = 1, 2, 254, 0x200
+"""Types of R's serialisation, and the flag of a value with attributes."""
+_VECTORS = {13: ">i4", 14: ">f8"}
 
 
-def read_rdata(name: str, path: Path) -> dict[str, Any]:
-    """Read the objects of an RData file by name, without R: arrays of numbers, and lists of texts or objects.
+def read_rdata(name: str, path: Path) -> dict[str, NDArray[Any]]:
+    """Read the matrices and vectors of numbers of an RData file by name, without R.
 
-    The format is R's serialisation in XDR (big-endian), versions 2 and 3, after the header "RDX2" or "RDX3" (R
-    Internals, section 1.8). Functions, environments and other language objects are refused, with `ValueError`; no code
-    of the file is run.
+    The format is R's serialisation in XDR (big-endian), version 2 (R Internals, section 1.8): after the header "RDX2"
+    and three versions a list of names and values. A matrix is its numbers, column by column, with the attribute `dim`.
+    Raises `ValueError` for any other object, and if the file is cut off; no code of the file is run.
     """
-    return _RObjects(read_content(name, path)).read_all()
+    content, at = read_content(name, path), 7 + 3 * 4
 
+    def read_integer() -> int:
+        nonlocal at
+        at += 4
+        return int.from_bytes(content[at - 4 : at], "big", signed=True)
 
-class _RObjects:
-    def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 7
-        self._symbols: list[str] = []
-
-    def read_all(self) -> dict[str, Any]:
-        version = self._read_integer()
-        self._at += 8  # the versions of R that wrote it and that it needs
-        if version == 3:
-            self._at += self._read_integer()  # the native encoding
-        return self._read_pairs(self._read_integer())
-
-    def _read_integer(self) -> int:
-        (value,) = struct.unpack_from(">i", self._content, self._at)
-        self._at += 4
-        return int(value)
-
-    def _read_text(self) -> str:
-        self._read_integer()  # the flags of its characters
-        length = max(0, self._read_integer())  # NA has a negative length
-        self._at += length
-        return self._content[self._at - length : self._at].decode("utf-8", "replace")
-
-    def _read_pairs(self, flags: int) -> dict[str, Any]:
-        """Read a pairlist from its first flags on: values by tag."""
-        pairs: dict[str, Any] = {}
-        while flags & 255 == _PAIRLIST:
-            if flags & _HAS_ATTRIBUTES:
-                self._read_pairs(self._read_integer())
-            tag = self._read_symbol(self._read_integer()) if flags & _HAS_TAG else ""
-            pairs[tag] = self._read_value(self._read_integer())
-            flags = self._read_integer()
-        if flags & 255 != _NULL:
-            raise ValueError(f"an R language object (type {flags & 255})")
+    def read_pairs() -> dict[str, NDArray[Any]]:
+        nonlocal at
+        pairs: dict[str, NDArray[Any]] = {}
+        while (kind := read_integer() & 255) == _PAIRLIST and read_integer() & 255 == _SYMBOL:
+            _, length = read_integer(), read_integer()
+            tag = content[at : at + length].decode()
+            at += length
+            flags = read_integer()
+            if flags & 255 not in _VECTORS:
+                raise ValueError(f"{tag} is an R object of type {flags & 255}, not numbers")
+            values = np.frombuffer(content, _VECTORS[flags & 255], read_integer(), at)
+            at += values.nbytes
+            shape = read_pairs().get("dim", [-1]) if flags & _HAS_ATTRIBUTES else [-1]
+            pairs[tag] = values.reshape(shape, order="F")
+        if kind != _NULL:
+            raise ValueError("cut off, or an R object other than numbers")
         return pairs
 
-    def _read_symbol(self, flags: int) -> str:
-        if flags & 255 == _REFERENCE:
-            return self._symbols[(flags >> 8 or self._read_integer()) - 1]
-        self._symbols.append(self._read_text())
-        return self._symbols[-1]
-
-    def _read_value(self, flags: int) -> Any:
-        kind = flags & 255
-        if kind in (_NULL, _PAIRLIST):
-            return self._read_pairs(flags)
-        if kind not in (*_VECTORS, _STRINGS, _LIST):
-            raise ValueError(f"an R language object (type {kind})")
-        count = self._read_integer()
-        value: Any
-        if kind in _VECTORS:
-            value = np.frombuffer(self._content, _VECTORS[kind], count, self._at)
-            self._at += value.nbytes
-        elif kind == _STRINGS:
-            value = [self._read_text() for _ in range(count)]
-        else:
-            value = [self._read_value(self._read_integer()) for _ in range(count)]
-        attributes = self._read_pairs(self._read_integer()) if flags & _HAS_ATTRIBUTES else {}
-        # R stores matrices in column-major order.
-        return value.reshape(attributes["dim"], order="F") if kind in _VECTORS and "dim" in attributes else value
+    return read_pairs()

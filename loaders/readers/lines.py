@@ -185,14 +185,13 @@ def svmlight(
     words: str,
     label: str,
     levels: list[str],
-    prefix: str = "t",
     origin: Mapping[str, dict[str, str]] = _NONE,
 ) -> pa.Table:
     """Sparse rows in SVMlight's format: `label number:value number:value ..`, such as bags of words.
 
     Read the rows of all files in order.
 
-    words: the field with a row's terms as text: term 17 is "t17" (`prefix`), repeated as often as it was counted, in
+    words: the field with a row's terms as text: term 17 is "t17", repeated as often as it was counted, in
     the order of the terms' numbers. label: the field with the index of the row's label in `levels`. origin: `{field:
     {file: text}}`, fields that depend on the file.
     """
@@ -203,7 +202,7 @@ def svmlight(
             first, *pairs = line.split()
             labels.append(levels.index(first))
             terms = sorted(tuple(map(int, pair.split(":"))) for pair in pairs)
-            texts.append(" ".join(f"{prefix}{term}" for term, count in terms for _ in range(count)))
+            texts.append(" ".join(f"t{term}" for term, count in terms for _ in range(count)))
         rows.append(len(lines))
     fields = {words: pa.array(texts, pa.string()), label: np.array(labels, np.int64)}
     for field, meanings in origin.items():

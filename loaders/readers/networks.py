@@ -75,7 +75,7 @@ def _make_node_table(features: list[list[int]], near: Nodes, most: int, columns:
     return pa.table(
         {
             "features": [" ".join(f"f{feature}" for feature in own) for own in features],
-            "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
+            "neighbours": pa.array(list_common_features(near, features, most), pa.string()),
             "degree": count_degrees(near),
             **columns,
         }
@@ -161,12 +161,12 @@ def count_degrees(of: Nodes) -> NDArray[np.float64]:
     return np.array([len(adjacent) for adjacent in of], np.float64)
 
 
-def list_common_features(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
+def list_common_features(of: Nodes, features: list[list[int]], most: int) -> list[str]:
     """List for each node the `most` features that are most common among its neighbours, as words such as "f17": the
     most common first, ties by the lower number."""
     texts = []
     for near in of:
         counts = Counter(feature for node in near.tolist() for feature in features[node])
         chosen = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
-        texts.append(" ".join(f"{prefix}{feature}" for feature, _ in chosen))
+        texts.append(" ".join(f"f{feature}" for feature, _ in chosen))
     return texts

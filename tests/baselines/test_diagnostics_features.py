@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from farshift.baselines.algorithms.ipr_pruning import compute_participation_ratio
 from farshift.baselines.diagnostics import (
     NotApplicable,
     class_manifolds,
@@ -208,7 +209,7 @@ def test_information_is_asked_of_rows_that_the_probe_was_not_fitted_on():
 
 def test_weights_of_one_component_participate_wholly_and_even_ones_by_their_number():
     weights = torch.tensor([[0.0, 3, 0, 0], [1, -1, 1, -1], [0, 0, 0, 0]], dtype=torch.float64)
-    assert weight_participation.inverse_participation_ratio(weights).tolist() == [1.0, 0.25, 0.0]
+    assert compute_participation_ratio(weights.square()).tolist() == [1.0, 0.25, 0.0]
 
 
 def test_waves_in_the_weights_of_a_modular_network_are_one_fourier_component():

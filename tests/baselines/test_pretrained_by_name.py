@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -236,13 +238,64 @@ def test_any_module_of_the_users_own_is_an_encoder(home: Path) -> None:
         ("own.py:fails", "raised ValueError: no weights here"),
         ("own.py:builds", "no attribute of own.py named 'builds'"),
         ("absent.py:build", "absent.py does not exist"),
+        ("timm:resnet18", "the package timm cannot be imported"),
     ],
 )
-def test_a_module_that_cannot_be_used_is_refused_in_one_line(home: Path, spec: str, message: str) -> None:
+def test_a_module_that_cannot_be_used_is_refused_in_one_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch, spec: str, message: str
+) -> None:
     (home / "own.py").write_text(OWN.format(seed=3))
+    monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(FarshiftError, match=message) as raised:
         FrozenColumns(spec, SEEN, rows())
     assert "\n" not in str(raised.value)
+
+
+def pool(name: str, **_: Any) -> nn.Module:
+    module = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 4))
+    module.image_mean, module.image_std, module.image_size = (0.5,) * 3, (0.2,) * 3, (24, 24)  # type: ignore[assignment]
+    return module
+
+
+def libraries() -> dict[str, ModuleType]:
+    """As much of other packages as loads a network, under their names."""
+    crop = {"input_size": (3, 24, 24), "crop_pct": 0.875, "interpolation": "bicubic", "mean": (0.5,) * 3}
+    timm, vision, clip = (ModuleType(name) for name in ("timm", "torchvision.models", "open_clip"))
+    vars(timm).update(
+        create_model=pool, data=SimpleNamespace(resolve_model_data_config=lambda _: crop | {"std": (0.2,) * 3})
+    )
+    preset = SimpleNamespace(
+        resize_size=[28], crop_size=[24], mean=[0.5] * 3, std=[0.2] * 3, interpolation=SimpleNamespace(value="bicubic")
+    )
+    weights = SimpleNamespace(DEFAULT=SimpleNamespace(transforms=lambda: preset))
+    vars(vision).update(get_model=pool, get_model_weights=lambda _: weights)
+    vars(clip).update(
+        create_model=lambda name, pretrained: SimpleNamespace(visual=pool(name)),
+        list_pretrained_tags_by_model=lambda _: ["first", "second"],
+    )
+    return {"timm": timm, "torchvision.models": vision, "open_clip": clip}
+
+
+@pytest.mark.parametrize(
+    ("spec", "width", "steps"),
+    [
+        ("timm:tiny", 4, "resize 27 bicubic, crop 24"),
+        ("torchvision:tiny", 12, "resize 28 bicubic, crop 24"),
+        ("open_clip:tiny", 4, "resize 24 bicubic, crop 24"),
+        ("open_clip:tiny@second", 4, "resize 24 bicubic, crop 24"),
+    ],
+)
+def test_networks_of_other_packages_come_with_their_preprocessing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, spec: str, width: int, steps: str
+) -> None:
+    for name, module in libraries().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    given = rows()
+    assert FrozenColumns(spec, SEEN, given).columns(given)["picture"].shape == (5, width)
+    checkpoint = find_checkpoint(spec)
+    assert isinstance(checkpoint, ModuleCheckpoint)
+    assert checkpoint.transform.text.startswith(f"{steps}, normalise 0.5")
+    assert np.allclose(checkpoint.transform.moments, [[0.5] * 3, [0.2] * 3])
 
 
 @pytest.mark.parametrize("algorithm", ["erm", "coral", "miro"])

@@ -17,6 +17,7 @@ from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Budget, Task
+from farshift.core.world import SINGLE_PROCESS, World
 from numpy.typing import NDArray
 
 
@@ -105,6 +106,7 @@ def start_training(
     *,
     feed: str = "",
     dtype: torch.dtype = torch.float32,
+    world: World = SINGLE_PROCESS,
 ) -> Training:
     """A training of one replica for each of the settings in `each`, on rows that are encoded as a harness would.
 
@@ -121,4 +123,4 @@ def start_training(
         data = replace(data, inputs=tuple(x.double() if x.is_floating_point() else x for x in data.inputs))
     kind, steps = (made.network or "", made.algorithm or ""), made.steps("quick", "toy/toy")
     stack = ReplicaStack(*kind, settings, names, coding.sizes, task.type, data, steps, dtype)
-    return Training(stack, data, steps)
+    return Training(stack, data, steps, world)

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -208,7 +209,7 @@ def test_a_command_gets_files_in_base64(tmp_path):
         "    print(json.dumps({'id': row['id'], 'prediction': int(good)}))\n"
     )
     factory = command(f"{shlex.quote(sys.executable)} -S {shlex.quote(str(program))}", {})
-    with factory(0, KIND, "cpu", None) as model:
+    with closing(factory(0, KIND, "cpu", None)) as model:
         assert model.predict({"image": FILES}) == [1] * 6
 
 

@@ -139,7 +139,7 @@ def test_a_text_that_no_file_can_hold_is_a_failed_row(task, tmp_path):
     run = import_run(logs, "lm-eval", NAME, tmp_path / "run")
     assert sum(status == FAILED for status in run.predictions()["status"].to_pylist()) == 1
     rows = show_rows(run, 1000, "id")
-    assert {row.output for row in rows} == {"fine", "half \ud800"}
+    assert {row["output"] for row in rows} == {"fine", "half \ud800"}
 
 
 def test_the_same_import_again_gives_the_finished_run(task, tmp_path):

@@ -100,6 +100,10 @@ def test_labels_whose_classes_are_numbered_apart_are_refused_with_one_list_for_b
     done = build("together", columns, data=maps, parameters=GIVEN, **NOISE)
     assert done.returncode == 0, done.stderr
     assert 0 < wrong_labels("together") <= 27
+    turned = ", options = { maps = { clean = { cat = 0, dog = 1, emu = 2 }, given = { Cat = 0, cat = 1, dog = 0 } } }"
+    columns["given"] = [word if word != "emu" else "Cat" for word in clean]
+    done = build("turned", columns, data=turned, parameters=GIVEN, **NOISE)
+    assert "but their classes are numbered differently (cat, dog, emu; Cat, cat, dog)" in done.stderr
     columns["given"] = [WORDS.index(word) for word in clean[1:]] + [2]
     done = build("counted", columns, parameters=GIVEN, **NOISE)
     assert "the integers of 'given' are taken as the classes of 'clean': 0 cat, 1 dog, 2 emu" in done.stderr

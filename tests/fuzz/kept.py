@@ -31,7 +31,10 @@ def reading_with(reader: KeptReader) -> Iterator[None]:
     @contextmanager
     def turn() -> Iterator[KeptReader]:
         with lock:
-            yield reader
+            try:
+                yield reader
+            finally:
+                reader.finish()
 
     with ExitStack() as stack:
         for user in _READERS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import postgres
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.submission.pack import pack_runs
-from fuzz.kept import KeptReader
+from fuzz.kept import KeptReader, reading_with
 from fuzz.packing import Parts, parts
 from made_runs import three_runs
 from remembering import remembering
@@ -23,35 +22,18 @@ def runs(tmp_path_factory) -> list[Path]:
     return three_runs(tmp_path_factory.mktemp("runs"))
 
 
-class SharedReader(KeptReader):
-    """One reader for all that is packed or validated in this process, by one thread at a time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._turn = threading.Lock()
-
-    def __enter__(self) -> SharedReader:
-        self._turn.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.finish()
-        self._turn.release()
-
-
 @pytest.fixture(scope="session")
-def shared_reader() -> Iterator[SharedReader]:
-    reader = SharedReader()
-    yield reader
-    reader.end()
+def reader() -> Iterator[KeptReader]:
+    """One process that reads every submission which this one packs or validates."""
+    with KeptReader() as started:
+        yield started
 
 
 @pytest.fixture(autouse=True)
-def _one_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, shared_reader: SharedReader) -> None:
-    """The reader does not start anew for each submission. How it starts and ends: test_validate_reader.py."""
-    if request.path.parent == Path(__file__).parent:
-        for user in ("pack", "validate"):
-            monkeypatch.setattr(f"farshift.leaderboard.submission.{user}.Reader", lambda: shared_reader)
+def _read_by_one_process(reader: KeptReader) -> Iterator[None]:
+    """How a reader starts and ends: test_validate_reader.py."""
+    with reading_with(reader):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from typing import Any
 
 import httpx2
 import tomli_w
-import uvicorn
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.server import submissions
 from farshift.leaderboard.server.accounts import create_token
@@ -21,7 +19,7 @@ from farshift.leaderboard.server.app import add_error_handlers
 from farshift.leaderboard.server.submissions import State, open_state
 from farshift.leaderboard.server.worker import Worker, score_in_process
 from fastapi import FastAPI
-from running import PATIENCE
+from running import PATIENCE, serving_app
 
 
 @dataclass
@@ -100,22 +98,13 @@ class _Faulty:
         await send({"type": "http.response.body", "body": body})
 
 
-@contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """The address of an application while the context lasts."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+def make_app(state: State) -> FastAPI:
+    """The routes that take submissions in."""
+    app = FastAPI()
+    app.state.intake = state
+    app.include_router(submissions.router, prefix="/api/v1")
+    add_error_handlers(app)
+    return app
 
 
 @contextmanager
@@ -127,11 +116,7 @@ def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings:
     state = open_state(board)
     worker = Worker(board, state.queue, score=scored_by or score_in_process)
     intake = Intake(board, state, create_token(board.ledger.store, team)[0], worker=worker)
-    app = FastAPI()
-    app.state.intake = state
-    app.include_router(submissions.router, prefix="/api/v1")
-    add_error_handlers(app)
-    with serving(_Faulty(app, intake)) as intake.url:
+    with serving_app(_Faulty(make_app(state), intake)) as intake.url:
         yield intake
 
 

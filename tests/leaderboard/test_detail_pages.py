@@ -242,6 +242,18 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     assert compare_entries(view, pair, {}, parts)["lacking"]
 
 
+def test_rows_of_a_score_between_0_and_1_are_compared_by_which_entry_is_better_on_them():
+    built = [entry(name, share) for name, share in (("good", 0.7), ("worse", 0.4))]
+    view = snapshot(built).views[0]
+    halved = {item.entry: replace(rows, ood=replace(rows.ood, scores=rows.ood.scores / 2)) for item, rows in built}
+    counts = {sort["words"]: sort["count"] for sort in compare_entries(view, view.rows, halved, None)["rows"]}
+    left, right = (halved[row.standing.entry].ood.scores.mean(axis=0) for row in view.rows)
+    better = {"only good scores better": left > right, "only worse scores better": left < right}
+    assert counts == {"both score the same": int((left == right).sum())} | {
+        words: int(rows.sum()) for words, rows in better.items()
+    }
+
+
 def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():
     built = [entry(f"model {k}", 0.2 + 0.02 * k) for k in range(20)]
     pairs = list_pairs(snapshot(built, baseline="model 0").views[0])

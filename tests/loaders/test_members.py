@@ -1,4 +1,4 @@
-"""The files of folders, zips and tars: the same whatever they are packed in, and nothing that leads out or explodes."""
+"""The files of folders, zips and tars: the same whatever holds them, none hidden, and nothing that leads out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from encoded_files import folder, tarred, zipped
+from encoded_files import folder, picture, tarred, zipped
 from farshift.core import limits
 from farshift.core.errors import BadData
 from farshift.core.progress import report_to
+from farshift.loaders.acquire import archive_files
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.acquire.trees import list_tree_hashes
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.trees import fetch_tree, list_tree_hashes
+from farshift.splits.manifest import TreePin
+from own_source import pin_source
 
 FILES = {
     "photo/dog/1.jpg": b"one",
@@ -25,6 +29,8 @@ FILES = {
     "a b/ü.csv": b"n\n1\n",
     "README": bytes(range(256)),
 }
+
+
 KINDS = ["folder", "zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "tar.zst"]
 
 
@@ -151,6 +157,11 @@ def test_a_name_that_begins_with_a_dot_and_a_slash_is_the_plain_one(tmp_path):
 def test_an_archive_that_would_grow_beyond_reason_is_refused(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(limits, "EXPANDED_BYTES", 2 << 20)
     assert open_archive(packed(tmp_path, kind, {"a": b"\0" * (1 << 20)})).names() == ["a"], "below, nobody asks"
+    monkeypatch.setattr(archive_files, "MEMBERS", 2)
+    with pytest.raises(BadData, match=rf"it\.{kind} has over 2 files: divide it"):
+        open_archive(packed(tmp_path, kind, dict.fromkeys("abc", b"")))
+    monkeypatch.undo()
+    monkeypatch.setattr(limits, "EXPANDED_BYTES", 2 << 20)
     bomb = packed(tmp_path, kind, {f"{number}": b"\0" * (1 << 20) for number in range(4)})
     with pytest.raises(BadData, match=rf"it\.{kind} unpacks to more than [\d,]+ bytes from [\d,]+: refused"):
         open_archive(bomb)
@@ -245,3 +256,78 @@ def test_files_that_may_be_run_have_another_hash_and_a_zip_may_have_lost_who(tmp
     git(every, "init", "-q")
     git(every, "add", "-A")
     assert git(every, "write-tree") in list_tree_hashes(open_archive(zipped(tmp_path / "lost.zip", files)))[0]
+
+
+PICTURES = {
+    f"photos/{site}/{kind}/{number}.png": picture(ord(site) * 100 + ord(kind[0]) + number, "PNG", 4)
+    for site in "AB"
+    for kind in ("cat", "dog")
+    for number in (1, 2)
+}
+
+
+LEFT_BEHIND = {
+    "photos/A/.ipynb_checkpoints/1.png": picture(0, "PNG", 4),
+    "photos/.DS_Store": b"\0",
+    "photos/A/cat/._1.png": b"\0\5\x16\7",
+    "photos/A/cat/Thumbs.db": b"\0",
+    "photos/B/dog/desktop.ini": b"\0",
+    "__MACOSX/photos/A/cat/._1.png": b"\0\5\x16\7",
+}
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar.gz"])
+def test_pictures_have_no_class_of_hidden_files_and_their_number_is_said_once(tmp_path, kind):
+    archive = tmp_path / f"p.{kind}"
+    if kind == "folder":
+        folder(archive, PICTURES | LEFT_BEHIND)
+    else:
+        zipped(archive, PICTURES | LEFT_BEHIND) if kind == "zip" else tarred(archive, PICTURES | LEFT_BEHIND, "gz")
+    images = f"{archive.name}/photos/{{site}}/{{y}}/{{file}}"
+    lines: list[str] = []
+    with report_to(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
+        data = Data(images=images, inputs=["image"], labels=["y"], meta=["site"])
+        source = pin_source(data, "mine", tmp_path, tmp_path)
+    assert source.definition.rows == len(PICTURES)
+    assert source.class_names("y") == ["cat", "dog"]
+    assert [line for line in lines if "hidden" in line] == (
+        [f"{tmp_path}/p.folder/photos: 5 hidden files are ignored, such as .DS_Store"]
+        if kind == "folder"
+        else [f"p.{kind}: 6 hidden files are ignored, such as __MACOSX/photos/A/cat/._1.png"]
+    )
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_table_of_an_archive_is_the_one_that_is_not_hidden(tmp_path):
+    rows = b"x,y,site\n" + b"".join(b"t%d,%d,A\n" % (row, row % 2) for row in range(9))
+    zipped(tmp_path / "t.zip", {"t.csv": rows, "__MACOSX/._t.csv": b"\0", "._t.csv": b"\0", ".cache/u.csv": b"\0"})
+    lines: list[str] = []
+    with report_to(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
+        data = Data(files=["t.zip"], inputs=["x"], labels=["y"], meta=["site"])
+        assert pin_source(data, "mine", tmp_path, tmp_path).definition.rows == 9
+    assert [line for line in lines if "hidden" in line] == ["t.zip: 3 hidden files are ignored, such as ._t.csv"]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_folder_is_the_pinned_one_with_hidden_files_and_without(tmp_path):
+    clean = folder(tmp_path / "clean", PICTURES)
+    dirty = folder(tmp_path / "dirty", PICTURES | LEFT_BEHIND)
+    published = folder(tmp_path / "published", PICTURES | {"photos/.gitattributes": b"*.png binary\n"})
+    for pinned, count, copies in (
+        (open_archive(clean), len(PICTURES), (clean, dirty, published)),
+        (open_archive(published), len(PICTURES) + 1, (published,)),
+    ):
+        pin = TreePin(name="photos", tree=list_tree_hashes(pinned.subdir("photos"))[0][0], files=count)
+        for copy in copies:
+            assert fetch_tree(pin, (copy,))[1].visible().names() == sorted(path[7:] for path in PICTURES), copy
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_draft_pins_no_hidden_file(tmp_path):
+    pins = []
+    for name, files in (("one", PICTURES), ("two", PICTURES | LEFT_BEHIND)):
+        home = folder(tmp_path / name, files)
+        data = Data(images="photos/{site}/{y}/{file}", inputs=["image"], labels=["y"], meta=["site"])
+        pins.append(pin_source(data, "mine", home, home).definition)
+    assert pins[0] == pins[1]

@@ -216,13 +216,9 @@ def test_every_digit_has_32_pixels_a_side_and_three_channels_without_interpolati
 
 def test_a_file_of_r_that_holds_a_function_or_is_cut_off_is_refused(tmp_path):
     whole = gzip.decompress(saved("x", matrix(np.ones((2, 30)))))
-    for content, error in (
-        (saved("f", struct.pack(">i", 3)), ValueError),
-        (gzip.compress(whole[:200]), ValueError),
-        (whole[:30], struct.error),
-    ):
+    for content in (saved("f", struct.pack(">i", 3)), gzip.compress(whole[:200]), whole[:30]):
         (tmp_path / "bad.RData").write_bytes(content)
-        with pytest.raises(error):
+        with pytest.raises(ValueError, match="R object|cut off|buffer"):
             read_rdata("bad.RData", tmp_path / "bad.RData")
 
 

@@ -21,19 +21,6 @@ from sealed_cases import CLOSES, ON, OPENS, WINDOW, Clock, Handed, answered, dra
 
 
 @pytest.fixture(scope="session")
-def reader() -> Iterator[KeptReader]:
-    """One process that reads every submission."""
-    with KeptReader() as started:
-        yield started
-
-
-@pytest.fixture(autouse=True)
-def _read_by_one_process(reader: KeptReader) -> Iterator[None]:
-    with reading_with(reader):
-        yield
-
-
-@pytest.fixture(scope="session")
 def coins_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home of the coins benchmark, made once."""
     home = tmp_path_factory.mktemp("home")

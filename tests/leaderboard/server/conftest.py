@@ -11,21 +11,8 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
-from fuzz.kept import KeptReader, reading_with
+from fuzz.kept import reading_with
 from running import Running, running
-
-
-@pytest.fixture(scope="session")
-def reader() -> Iterator[KeptReader]:
-    """One process that reads every submission which this one packs or validates."""
-    with KeptReader() as started:
-        yield started
-
-
-@pytest.fixture(autouse=True)
-def _read_by_one_process(reader: KeptReader) -> Iterator[None]:
-    with reading_with(reader):
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
@@ -15,15 +17,32 @@ from farshift.leaderboard.server.app import create_app
 PATIENCE = 120
 
 
+@contextmanager
+def serving_app(app: Any, **options: Any) -> Iterator[str]:
+    """The address of an application while the context lasts."""
+    options = {"log_level": "critical", "lifespan": "off", "timeout_graceful_shutdown": 1} | options
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, **options))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+
+
 @dataclass
 class Running:
-    """A server: its address, its application, and a client of it."""
+    """A server of a board: its address, its application, and a client of it."""
 
-    url: str
-    app: Any
-    client: httpx2.Client
-    server: uvicorn.Server
-    thread: threading.Thread
+    url: str = ""
+    app: Any = None
+    client: Any = None
+    stack: ExitStack = field(default_factory=ExitStack)
 
     def get(self, path: str, **options: Any) -> httpx2.Response:
         return self.client.get(f"{self.url}/{path.lstrip('/')}", **options)
@@ -41,22 +60,11 @@ class Running:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        self.client.close()
-        self.server.should_exit = True
-        self.thread.join(PATIENCE)
+        self.stack.close()
 
 
 def running(place: object, **options: Any) -> Running:
-    app = create_app(str(place), **options)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_level="error", lifespan="on", proxy_headers=False, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    result = Running(
-        f"http://127.0.0.1:{listening.getsockname()[1]}", app, httpx2.Client(timeout=PATIENCE), server, thread
-    )
-    result.until(lambda: server.started or not thread.is_alive())
-    assert server.started, "the server did not start"
+    result = Running(app=create_app(str(place), **options))
+    result.url = result.stack.enter_context(serving_app(result.app, lifespan="on", proxy_headers=False))
+    result.client = result.stack.enter_context(httpx2.Client(timeout=PATIENCE))
     return result

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
-import uvicorn
 from farshift import FarshiftError
 from farshift.leaderboard.server import serving
 from farshift.leaderboard.server.serving import (
@@ -22,6 +19,7 @@ from farshift.leaderboard.server.serving import (
     limit_connections,
     open_listening_socket,
 )
+from running import serving_app
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -38,17 +36,8 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 def run_server(most: int) -> Iterator[tuple[str, int]]:
     """The address of a server that accepts so many connections."""
     protocol = type("Few", (BoundedProtocol,), {"most": most})
-    with socket.create_server(("127.0.0.1", 0)) as line:
-        options: Any = {"http": protocol, "log_config": None, "log_level": "critical", "timeout_graceful_shutdown": 1}
-        server = uvicorn.Server(uvicorn.Config(LogRequests(hello), **options))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [line]}, daemon=True)
-        thread.start()
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        yield line.getsockname()
-        server.should_exit = True
-        thread.join()
+    with serving_app(LogRequests(hello), http=protocol, log_config=None, lifespan="on") as url:
+        yield "127.0.0.1", int(url.rpartition(":")[2])
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+import tomli_w
 from farshift import load
 from farshift.core.errors import BadDefinition
 from farshift.loaders.acquire.source import find_source, load_sources
@@ -152,53 +153,17 @@ def rows(*, count):
     image = pa.FixedSizeListArray.from_arrays(pa.array(pictures.ravel()), 64)
     return pa.table({"image": image, "what": number % 2, "published": ["train", "test"] * (count // 2)})
 """
-FIELDS = """
-[[fields]]
-name = "image"
-type = "uint8[8,8]"
-role = "input"
-[[fields]]
-name = "what"
-type = "int64"
-role = "label"
-[[fields]]
-name = "published"
-type = "string"
-role = "meta"
-"""
-HEAD = 'version = 1\ntitle = "Pictures"\nlicence = "CC0"\ncitation = "none"\n'
-DERIVED = """
-[[fields]]
-name = "corruption"
-type = "string"
-role = "meta"
-[[fields]]
-name = "level"
-type = "int64"
-role = "meta"
-[[distributions]]
-name = "derived"
-of = "OF"
-derivation = "corrupted_pictures"
-[distributions.options]
-image = "image"
-published = "published"
-train = "train"
-test = "test"
-validation = 24
-corruptions = ["contrast", "fog"]
-validation_corruptions = ["gaussian_blur"]
-seed = "s"
-"""
-SPLIT = """
-name = "tiny_corrupted/common"
-version = 1
-kind = "domain"
-title = "Tiny"
-label = "what"
-rule = "corruptions/corrupted"
-source = { name = "tiny_corrupted" }
-"""
+HEAD = {"version": 1, "title": "Pictures", "licence": "CC0", "citation": "none"}
+OWN = {"image": ("uint8[8,8]", "input"), "what": ("int64", "label"), "published": ("string", "meta")}
+ADDED = {"corruption": ("string", "meta"), "level": ("int64", "meta")}
+SPLIT = {"name": "tiny_corrupted/common", "version": 1, "kind": "domain", "title": "Tiny", "label": "what"}
+SPLIT |= {"rule": "corruptions/corrupted", "source": {"name": "tiny_corrupted"}}
+
+
+def write_source(home, name: str, fields: dict[str, tuple[str, str]], distribution: dict, **pin) -> None:
+    listed = [{"name": field, "type": kind, "role": role} for field, (kind, role) in fields.items()]
+    source = {"name": name, **HEAD, **pin, "fields": listed, "distributions": [distribution]}
+    (home / f"loaders/sources/{name}.toml").write_text(tomli_w.dumps(source))
 
 
 @pytest.fixture
@@ -207,17 +172,18 @@ def home(tmp_path, monkeypatch):
     for folder in ("loaders/sources", "loaders/generators"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "loaders/generators/tiny_pictures.py").write_text(GENERATOR)
-    built = '[[distributions]]\nname = "made"\ngenerator = "tiny_pictures"\noptions = { count = 240 }\n'
-    (tmp_path / "loaders/sources/tiny.toml").write_text(f'name = "tiny"\n{HEAD}{FIELDS}{built}')
-    (tmp_path / "split.toml").write_text(SPLIT)
+    write_source(tmp_path, "tiny", OWN, {"name": "made", "generator": "tiny_pictures", "options": {"count": 240}})
+    (tmp_path / "split.toml").write_text(tomli_w.dumps(SPLIT))
     write_derived(tmp_path, "tiny")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     return tmp_path
 
 
-def write_derived(home, of: str, pin: str = "") -> None:
-    text = f'name = "tiny_corrupted"\n{HEAD}{pin}{FIELDS}{DERIVED.replace("OF", of)}'
-    (home / "loaders/sources/tiny_corrupted.toml").write_text(text)
+def write_derived(home, of: str, **pin) -> None:
+    options = OPTIONS | {"validation": 24, "corruptions": ["contrast", "fog"]}
+    options |= {"validation_corruptions": ["gaussian_blur"]}
+    derived = {"name": "derived", "of": of, "derivation": "corrupted_pictures", "options": options}
+    write_source(home, "tiny_corrupted", OWN | ADDED, derived, **pin)
 
 
 def test_a_source_of_ones_own_under_corruptions_in_a_split(home):
@@ -226,15 +192,10 @@ def test_a_source_of_ones_own_under_corruptions_in_a_split(home):
     source = find_source("tiny_corrupted")
     assert not source.needs_network
     table, digest = add_row_ids(source.compute_rows(source.definition.distributions[0]), source.schema)
-    write_derived(home, "tiny", f'rows = {len(table)}\ndigest = "{digest}"\n')
+    write_derived(home, "tiny", rows=len(table), digest=digest)
     manifest, audit = freeze(home / "split.toml", home / "splits" / "manifests")
-    assert audit["holds"] and audit["rows"] == {
-        "train": 96,
-        "id_val": 24,
-        "id_test": 120,
-        "ood_val": 24,
-        "ood_test": 120,
-    }
+    rows = {"train": 96, "id_val": 24, "id_test": 120, "ood_val": 24, "ood_test": 120}
+    assert audit["holds"] and audit["rows"] == rows
     part = load("tiny_corrupted/common", part="ood_test")
     assert set(part.row_metadata["group"]) == {"contrast", "fog"}
     assert set(part.row_metadata["severity"].tolist()) == {1, 2, 3, 4, 5}
@@ -267,8 +228,3 @@ def test_a_share_of_the_pictures_is_drawn_and_stays_the_same_in_any_order():
 def test_a_share_of_more_than_there_is_is_refused(share):
     with pytest.raises(BadDefinition, match="share"):
         derived("uint8[8,8]", 8, 8, share=share)
-
-
-def test_a_derived_source_may_say_whose_constants_it_wants():
-    tiny = derived("uint8[8,8]", 8, 8, constants="tiny-imagenet")
-    assert pixels(tiny, 8, 8).tolist() != pixels(derived("uint8[8,8]", 8, 8), 8, 8).tolist()

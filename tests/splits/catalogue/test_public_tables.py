@@ -6,14 +6,30 @@ import io
 import json
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData
 from farshift.loaders.acquire.source import find_source
-from published_layouts import check_layout, read_small
+from farshift.loaders.readers import read_tables
 from scipy import io as io_
 from scipy import sparse
+
+
+def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Table:
+    """What the source's own distribution makes of these files, each of which it must name."""
+    source = find_source(name)
+    (distribution,) = source.definition.distributions
+    assert {pin.name for pin in distribution.files} == set(files)
+    for file, text in files.items():
+        (folder / file).write_bytes(text.encode() if isinstance(text, str) else text)
+    in_order = {pin.name: folder / pin.name for pin in distribution.files}
+    tables = read_tables(distribution.reader, {"files": in_order, **distribution.options}, source.schema, name)
+    full = pa.concat_tables(tables, promote_options="permissive")
+    return source.schema.conform(full, name)
+
 
 HEART = "63.0,1.0,1.0,145.0,233.0,1.0,2.0,150.0,0.0,2.3,3.0,0.0,6.0,0\n32,1,1,95,0,?,0,127,0,.7,1,?,?,3\n"
 HUNGARY = "age,sex,cp,restbloodpressure,num\n28,1,2,130,132,0,2,185,0,0,?,?,?,0,\n"
@@ -164,7 +180,11 @@ LAYOUTS |= {
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
 def test_the_published_layout_gives_the_fields_of_the_source(name, tmp_path):
-    check_layout(name, LAYOUTS[name], tmp_path)
+    files, some = LAYOUTS[name]
+    result = read_small(name, files, tmp_path).select(list(some)).to_pydict()
+    assert result == {
+        field: pytest.approx(values) if isinstance(values[0], float) else values for field, values in some.items()
+    }
 
 
 def test_a_molecule_of_neither_class_is_refused(tmp_path):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadData, MissingExtra, Unavailable
-from farshift.leaderboard.publish.examples import explain_refusal
+from farshift.leaderboard.publish.examples import explain_absence
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.freezing.verify import verify_each
 from farshift.loaders.generators import reasoning_gym
@@ -78,7 +78,7 @@ def test_without_the_package_splits_are_unavailable_not_wrong(monkeypatch, cache
 
 
 def test_no_page_depends_on_whether_the_package_is_there():
-    assert "farshift[puzzles]" in explain_refusal(find_benchmark("reasoning_gym/maze"), SOURCE)
+    assert "farshift[puzzles]" in explain_absence(find_benchmark("reasoning_gym/maze"), SOURCE)
 
 
 def of_version(monkeypatch, version, create_dataset):
