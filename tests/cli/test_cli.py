@@ -307,10 +307,11 @@ def test_a_bad_submission_has_a_line_for_each_problem_and_one_that_counts_them(c
     with zipfile.ZipFile(tmp_path / "s.zip", "w") as bundle:
         bundle.writestr("submission.toml", "format = 2\n[[runs]]\ndigest = 'x'\n[[runs]]\ndigest = 'y'\n")
     done = command("submit", tmp_path / "s.zip", "--to", tmp_path / "board")
-    assert "refused: 4 problems are listed above" in one_line_error(done)
+    assert "refused: 10 problems are listed above" in one_line_error(done)
     for number in (0, 1):
-        assert f"submission.toml, column runs[{number}]: must have benchmark, model, run, predictions" in done.stderr
-        assert f"runs/{number}.toml: is missing" in done.stderr
+        for name in ("benchmark", "model", "run", "predictions"):
+            assert f"submission.toml, column runs[{number}].{name}: Field required" in done.stderr
+        assert f"runs[{number}].digest: Extra inputs are not permitted" in done.stderr
 
 
 def test_without_torch_a_baseline_is_refused_in_one_line(farshift, tmp_path):
