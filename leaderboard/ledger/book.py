@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from sqlalchemy import Row, insert, select
+from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import to_canonical_json
 from ...core.clock import get_utc_now
@@ -14,6 +12,9 @@ from ...core.errors import FarshiftError
 from .keys import SigningKey, is_signed_by
 from .record import GENESIS, KINDS, Record, find_link_problems, hash_record
 from .store import RECORDS, Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
 
 Event = tuple[str, dict[str, Any]]
 """A record's kind and body."""
@@ -39,11 +40,11 @@ class Ledger:
         with self.store.writing() as connection:
             if self.store.dialect == "postgresql":
                 connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
-            row = connection.execute(select(RECORDS).order_by(RECORDS.c.seq.desc()).limit(1)).first()
+            row = connection.execute(RECORDS.select().order_by(RECORDS.c.seq.desc()).limit(1)).first()
             added = self._chain(None if row is None else self._read_row(row), events)
             rows = [record.__dict__ | {"body": to_canonical_json(record.body).decode()} for record in added]
             if rows:
-                connection.execute(insert(RECORDS), rows)
+                connection.execute(RECORDS.insert(), rows)
         return added
 
     def _chain(self, head: Record | None, events: Sequence[Event]) -> list[Record]:
@@ -77,7 +78,7 @@ class Ledger:
     def read_unchecked(self) -> list[Record]:
         """All records, by `seq`, unchecked."""
         with self.store.reading() as connection:
-            return [self._read_row(row) for row in connection.execute(select(RECORDS).order_by(RECORDS.c.seq)).all()]
+            return [self._read_row(row) for row in connection.execute(RECORDS.select().order_by(RECORDS.c.seq)).all()]
 
     def head_hash(self) -> str | None:
         """The hash of the last record, unchecked; None if there is none."""
