@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.errors import FarshiftError
+from ..core.errors import FarshiftError, MissingExtra
 from ..core.files import get_cache_root, is_offline, write_atomically
 from ..core.text import format_count
 from .options import command
@@ -36,8 +36,10 @@ def quickstart(
     --out DIR: Output folder for the runs and the board.
     --engine ENGINE: Execution engine: processes or local.
     """
-    from ._quickstart import print_quickstart, run_quickstart
-
+    try:
+        from ._quickstart import print_quickstart, run_quickstart
+    except MissingExtra as error:  # of boards
+        raise MissingExtra("the quickstart", "quickstart") from error
     forbid_network(offline)
     with show_progress():
         result = run_quickstart(out, engine)
