@@ -43,7 +43,7 @@ PLUGINS = {
     "loaders": ("generators", "readers", "mirrors"),
     "benchmarks": ("metrics", "selection", "augmentations", "extraction", "adapters", "plot", "tables"),
     "baselines": ("networks", "backbones", "algorithms", "optimisers", "schedules", "positions", "formats"),
-    "leaderboard": ("exports", "contamination"),
+    "leaderboard": ("exports",),
 }
 
 API = {
