@@ -53,6 +53,12 @@ def lichess(path, number):
     return {"fen": f"position {number}", "pgn": "1. e4 e5", "rating_quantile": number / 400} | moves
 
 
+def subjects(path, number):
+    options = {"options": [f"option {letter}" for letter in "abc"], "answer_index": number % 3}
+    subject = ["law", "math", "history", "physics", "philosophy", "biology"][number % 6]
+    return {"question": f"question {number}", "category": subject} | options
+
+
 RATED = (science, winogrande, lichess)
 """Rows of Easy2Hard-Bench, of which the easier half is cut off."""
 
@@ -66,6 +72,7 @@ SETS = {
     "easy2hard_arc/easier_half": (science, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
     "easy2hard_winogrande/easier_half": (winogrande, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
     "easy2hard_lichess/easier_half": (lichess, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
+    "mmlu_pro/humanities": (subjects, {"train": 158, "id_val": 21, "id_test": 21, "ood_test": 200}, {}),
 }
 
 
@@ -80,7 +87,7 @@ def small(place, monkeypatch, tmp_path):
         for pin in source["distributions"][0]["files"]:
             (mirror,) = pin["mirrors"]
             path = mirror["file"].replace("*", "00000-of-00001")
-            count = 400 if make in RATED else (6 if "train" in path else 4) * (3 if make is cows else 1)
+            count = 400 if make in (*RATED, subjects) else (6 if "train" in path else 4) * (3 if make is cows else 1)
             buffer = io.BytesIO()
             pq.write_table(pa.Table.from_pylist([make(path, number) for number in range(count)]), buffer)
             files[path] = buffer.getvalue()
