@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,6 +157,7 @@ def serve(
 
     def announce_address(address: str) -> None:
         print_line(f"{folder} is served at {address} (Ctrl-C ends it)")
+        sys.stdout.flush()  # where it is a pipe or a file, nothing else follows
         if open:
             webbrowser.open(address)
 
