@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Event, Timer
+from threading import Event
 
 import numpy as np
 import pytest
 from farshift.core import retry
 from farshift.core.draws import draw_bits
-from farshift.core.errors import BadData, Unavailable
+from farshift.core.errors import Unavailable
 from farshift.loaders.files import http
-from farshift.loaders.stream.files import Cancelled, HttpFile
+from farshift.loaders.stream.files import HttpFile
 from hub_faults import (
     LONG,
     SHORT,
@@ -105,21 +105,3 @@ def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults,
     assert "\n" not in str(refused.value)
     monkeypatch.setattr(http, "STALL", LONG)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
-
-
-@pytest.mark.parametrize("other", [CONTENT[::-1], CONTENT[:100_000]], ids=["as long", "shorter"])
-def test_a_file_that_is_replaced_between_or_within_reads_is_never_mixed(hub, file, other):
-    plan(hub, Meanwhile(lambda: hub.commit({"rows.tar": other}), Cut(1_000)))
-    with pytest.raises(BadData, match="changed since it was opened"):
-        file.read(10_000, 60_000, Event())
-    with pytest.raises(BadData, match="changed since it was opened"):
-        file.read(0, 10, Event())
-
-
-def test_a_reader_that_is_closed_does_not_wait_for_the_server(hub, file, monkeypatch):
-    monkeypatch.setattr(retry, "PAUSE", 30.0)
-    plan(hub, Refuse(503))
-    halt = Event()
-    Timer(0.05, halt.set).start()
-    with pytest.raises(Cancelled):
-        file.read(0, 100, halt)

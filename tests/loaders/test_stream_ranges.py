@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError, stream
-from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import files as remote_files
@@ -138,30 +135,6 @@ def test_files_without_a_tag_are_read_through_at_every_opening(exports, tmp_path
             site.asked.clear()
             stream(NAME, "train", f"{site.url}/rows.parquet")
             assert site.bytes_asked() > 0.9 * len(site.files["/rows.parquet"])
-
-
-class Pauses(threading.Event):
-    """Notes the pauses that a reader makes, and makes none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.seconds.append(timeout)
-        return False
-
-
-def test_pauses_double_unless_the_server_says_when_to_ask_again(site):
-    file, halt = HttpFile.open(f"{site.url}/file"), Pauses()
-    site.faults["/file"] = ["429", "500", "429", "500"]
-    site.retry_after = [formatdate(time.time() + 30, usegmt=True), "7"]
-    assert file.read(0, 9, halt) == BODY[:9]
-    assert 25 < halt.seconds[0] <= 30, "a date"
-    assert halt.seconds[1:] == [2 * retry.PAUSE, 7.0, 8 * retry.PAUSE]
-    site.faults["/file"], site.retry_after = ["429"], ["86400"]
-    assert file.read(0, 9, halt) == BODY[:9]
-    assert halt.seconds[-1] == retry.LONGEST_PAUSE
 
 
 def test_a_redirect_is_followed_once_and_asked_again_when_it_ends(site):
