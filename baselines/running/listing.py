@@ -1,7 +1,5 @@
 """List the baselines, algorithms and networks as plain records, without importing them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ As in DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434, appendix 
 name and the draw's number, so adding a setting does not change the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

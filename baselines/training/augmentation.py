@@ -5,8 +5,6 @@ name: there is no state, and other rows, replicas and processes have no effect. 
 augmented in the same way, by their index in the batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import ModuleType

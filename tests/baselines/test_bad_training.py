@@ -1,7 +1,5 @@
 """What goes wrong in training costs those it happens to, says so in one line, and nobody else anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recipes: found in folders, checked when read, searched in their ranges, and listed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
