@@ -9,7 +9,7 @@ import numpy as np
 import picture_split
 import pytest
 import tiny_vision
-from encoded_files import picture
+from encoded_files import column, picture
 from farshift import FarshiftError, check_model, read_run
 from farshift.benchmarks.adapters._transformers import ImageProcessor
 from farshift.benchmarks.adapters.clip import TEMPLATES, format_class_names, from_spec, parse_templates
@@ -20,8 +20,7 @@ from farshift.core.errors import ModelError
 pytest.importorskip("transformers")
 
 WAY = Task("classification", ("image",), "way", classes=3, names=("left", "right", "jump"))
-FILES = np.empty(5, object)
-FILES[:] = [picture(number, side=8) for number in range(5)]
+FILES = column(*(picture(number, side=8) for number in range(5)))
 
 
 @pytest.fixture(scope="module")
