@@ -18,9 +18,8 @@ from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..statistics.clusters import describe_clusters, encode_clusters, make_clustering
 from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
 from ..statistics.interval import Estimate, NotAvailable, estimate_mean
-from ..statistics.sample import RowScores
 from ..statistics.variance_estimate import LEVEL, compute_average
-from ..statistics.variation import estimate_components
+from ..statistics.variation import estimate_variation
 from .compare import Runs, Side, describe_run, measure_run_view, read_related_runs, read_runs
 
 VIEWS = ("id", "ood")
@@ -145,21 +144,20 @@ def variation(run: Run | Path | str) -> dict[str, Any]:
     """
     (only,) = read_runs([run])
     side = Side(only)
-    if side.metric.per_row is None:
-        name = side.metric.name
-        raise FarshiftError(f"variation: {side.run.benchmark} is scored by {name}, which is not a mean over rows")
-    if len(side.run.seeds) < 2:
-        raise FarshiftError(f"variation: {side.run.path} has a single seed: train more seeds to measure training noise")
+    if len(only.seeds) < 2:
+        raise FarshiftError(f"variation: {only.path} has a single seed: train more seeds to measure training noise")
     views = {}
     for view in VIEWS:
-        sample = side.sample(view)
-        assert isinstance(sample, RowScores)
-        views[view] = estimate_components(sample.scores, sample.clusters).to_dict()
+        if (components := estimate_variation(side.sample(view))) is None:
+            name = side.metric.name
+            raise FarshiftError(f"variation: {only.benchmark} is scored by {name}, which is not a mean over rows")
+        record = components.to_dict()
+        views[view] = {"components": record["components"], "total": record["total"]}
     return {
-        "benchmark": side.run.benchmark,
-        "model": side.run.model,
+        "benchmark": only.benchmark,
+        "model": only.model,
         "metric": side.metric.signature,
-        "seeds": len(side.run.seeds),
+        "seeds": len(only.seeds),
         "views": views,
         "meaning": "variance of the score of one prediction, by source: analysis of variance of rows, in their "
         "clusters, crossed with training seeds",
