@@ -1,9 +1,10 @@
 """The base class of training algorithms: an objective over a replica stack's batches, and other parts of training that
 an algorithm may change.
 
-A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION`, `TASKS`, `TOUCHES` (the
-data it requires), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass of
-the one here. Most define `loss` only. Optional: `LIMITS`, the values that settings may have (`check_settings`).
+A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION` and `SETTINGS`
+(defaults); and `class Algorithm`, a subclass of the one here. Most define `loss` only. Optional: `TASKS`, without which
+it is for classification; `TOUCHES`, the data it requires (`TOUCHABLE`), without which it is `train` alone; `SEARCH`,
+ranges for a random search; `LIMITS`, the values that settings may have (`check_settings`).
 
 Everything has a replica axis K. A replica must have the same result alone or among many: losses are (K,), nothing is
 averaged over replicas, and randomness comes from `StepState.keys`. What a checkpoint has to save (weights of

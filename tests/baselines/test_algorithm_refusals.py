@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import find_plugin_files, read_literal
+from farshift.baselines.recipe import read_declaration
 from farshift.core.errors import ModelError
 
 from .small_sequences import training as read_texts
@@ -123,7 +123,7 @@ def test_entities_that_are_no_inputs_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ON_SHIFTED_ROWS)
 def test_inputs_of_shifted_rows_are_declared_and_needed(name: str) -> None:
-    assert "unlabelled" in read_literal(find_plugin_files("algorithms")[name], "TOUCHES")
+    assert "unlabelled" in read_declaration(name, "TOUCHES")
     words = "whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
     check_refused(lambda: begun(name, {}, data=replace(wide_rows(), unlabelled=None)), words)
 
