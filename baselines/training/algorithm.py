@@ -130,22 +130,6 @@ def check_settings(
                 raise ModelError(f"setting {name} = {shown} of {algorithm}: use {words}")
 
 
-def check_data(algorithm: str, touches: Sequence[str], hyperparameters: Hyperparameters, data: Data) -> None:
-    """`ModelError` where there are no validation rows or inputs of shifted rows that the algorithm requires, or a batch
-    would hold none."""
-    if "id_val" in touches and "id_val" not in data.held_out:
-        raise ModelError(f"{algorithm} reads in-distribution validation rows: choose a benchmark that has id_val")
-    if "unlabelled" in touches and data.unlabelled is None:
-        raise ModelError(
-            f"{algorithm} trains on inputs of the shifted test rows, which this benchmark does not permit: "
-            "choose one whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
-        )
-    if "unlabelled" in touches and not hyperparameters["batch_size"] and hyperparameters["chunk"]:
-        raise ModelError(
-            f"{algorithm}: chunks of a full batch hold no inputs of shifted rows: set chunk = 0 or a batch_size"
-        )
-
-
 @dataclass(frozen=True)
 class StepState:
     """The position in training. step: from 0, in this stage. steps: of this stage. total: steps done in all stages."""
