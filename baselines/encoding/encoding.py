@@ -3,8 +3,6 @@
 Everything learned here (classes, scale, vocabularies) is learned from the training rows only.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

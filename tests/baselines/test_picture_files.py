@@ -1,7 +1,5 @@
 """Encoded pictures of one's own: unread until they are asked, decoded once, named where they are broken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
