@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from farshift.benchmarks.derived.label_errors import compute_f1_at_noise_rate, estimate_label_error_detection
-from farshift.benchmarks.statistics.interval import Estimate, NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
