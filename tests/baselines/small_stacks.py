@@ -55,9 +55,8 @@ def begun(
     settings = [resolve_settings(built, "toy/toy", item) for item in each]
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
     data = data or rows(sizes=sizes)
-    stack = ReplicaStack(
-        network, algorithm, settings, names[: len(each)], sizes, "classification", data, steps, torch.float64
-    )
+    task = "regression" if data.target.is_floating_point() else "classification"
+    stack = ReplicaStack(network, algorithm, settings, names[: len(each)], sizes, task, data, steps, torch.float64)
     return Training(stack, data, steps)
 
 

@@ -148,19 +148,6 @@ def test_the_kernel_is_the_cosine_of_counted_n_grams(grams: int) -> None:
                 assert float(result[k, i, j]) == pytest.approx(dot / norm if norm else 0.0, abs=1e-12)
 
 
-def test_meta_test_rows_are_like_their_rows_the_more_the_colder() -> None:
-    alike = []
-    for temperature in (10.0, 0.1, 0.01):
-        built = training("transformer", "meta_compositional", [{"temperature": temperature, "batch_size": 400}])
-        drawn = batch(built)
-        result = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
-        assert not (result.rows == drawn.rows).any(), "never the row itself"
-        source = built.data.inputs[0]
-        kernel = spectrum_kernel(source[drawn.rows[0]][None], source[result.rows[0]][None], 3)[0]
-        alike.append(float(kernel.diagonal().mean()))
-    assert alike[0] < alike[1] < alike[2]
-
-
 def test_meta_test_rows_are_drawn_from_the_softmax_of_the_kernel() -> None:
     own = {"temperature": 0.5, "batch_size": 3600, "pool_rows": 500}
     built = training("transformer", "meta_compositional", [own])
@@ -204,13 +191,3 @@ def test_a_step_is_that_of_the_papers_objective_in_each_replica(network: str, se
                 for p, g in zip(plain.parameters(), gradients, strict=True):
                     p -= 0.5 * g
             check_alike(alone(built.stack.network, position), plain, 1e-10)
-
-
-def test_without_an_inner_step_it_is_the_loss_of_both_batches() -> None:
-    built = training("lstm", "meta_compositional", [{"inner_lr": 0.0}])
-    drawn, network = batch(built), built.stack.network
-    test = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
-    expected = sum(risk(network(*item.inputs), item.target[0]) for item in (drawn, test))
-    torch.testing.assert_close(
-        built.stack.algorithm.loss(network, drawn, clock(built))[0], expected, rtol=0, atol=1e-12
-    )

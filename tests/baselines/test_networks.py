@@ -16,7 +16,7 @@ from farshift.core.errors import ModelError
 from farshift.core.plugins import find_files_by_name, load_module
 from torch import Tensor, nn
 
-from .side_by_side import built, farthest
+from .side_by_side import built
 from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained, words
 
 
@@ -106,15 +106,6 @@ def test_a_row_does_not_depend_on_the_padding_beside_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_three_replicas_train_as_each_alone(name: str) -> None:
-    settings = {"dropout": 0.3} if "dropout" in file_of(name).SETTINGS else {}
-    torch.manual_seed(0)
-    sources, targets = torch.randint(4, 9, (3, 6, 5)), torch.randint(4, 8, (3, 6, 5))
-    sources[:, 2:, 3:] = PAD
-    assert farthest(lambda: make(name, **settings), (sources, targets), targets, 10) <= 1e-12
-
-
-@pytest.mark.parametrize("name", SMALL)
 def test_every_saved_tensor_has_the_replica_as_its_first_axis(name: str) -> None:
     network = built(lambda: make(name), 2)
     assert {len(value) for value in network.state_dict().values()} == {2}
@@ -138,17 +129,6 @@ def test_an_empty_source_is_answered_and_learned_from_with_finite_numbers(name: 
     network(source, TARGET[None, :2, :2]).square().sum().backward()
     assert all(weight.grad.isfinite().all() for weight in network.parameters())
     assert network.generate(source, 3).shape[:2] == (1, 2)
-
-
-@pytest.mark.parametrize("name", ["lstm", "syntactic_attention", "syntactic_attention, one LSTM"])
-def test_dropout_is_only_while_there_is_noise(name: str) -> None:
-    network = built(lambda: make(name, dropout=0.5), 1)
-    noise = Rng(make_keys(["a"]))
-    attach_rng(network, noise)
-    silent = network(SOURCE[None], TARGET[None])
-    assert torch.equal(silent, network(SOURCE[None], TARGET[None]))
-    noise.at(0)
-    assert not torch.equal(silent, network(SOURCE[None], TARGET[None]))
 
 
 class Scripted:

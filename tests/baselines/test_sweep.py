@@ -402,31 +402,6 @@ def test_status_says_what_is_trained_of_a_run_and_the_time_left(tmp_path: Path) 
     assert not (tmp_path / "r" / "training").exists()
 
 
-def test_losses_are_read_for_a_report_alone() -> None:
-    """A read waits for the device."""
-    read = []
-
-    class Losses:
-        def __len__(self) -> int:
-            return 2
-
-        def mean(self) -> float:
-            read.append(1)
-            return 0.5
-
-    times = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.9, 0.9, 1.0])
-    output = FitProgressReporter("mlp", 200, clock=lambda: next(times))
-    training: Any = SimpleNamespace(stack=[0, 1], total=0, steps=100, losses=Losses())
-    output.begin(training, 2)
-    for _ in range(3):
-        training.total += 1
-        output.step(training, 2)
-    assert read == []
-    training.total += 1
-    output.step(training, 2)
-    assert read == [1]
-
-
 def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_this_process(tmp_path: Path) -> None:
     now, file = [0.0], get_fit_file(tmp_path, [3, 5])
     output = FitProgressReporter("mlp", 400, file, clock=lambda: now[0])
@@ -455,13 +430,3 @@ def test_trainings_in_other_processes_are_one_bar(tmp_path: Path) -> None:
         report_file_progress(label, files, seen)
     assert heard.steps == [(50, 200), (110, 200)]
     assert heard.notes == ["loss 1.5", "loss 2"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("each_step")
-def test_processes_tell_as_one_does(tmp_path: Path) -> None:
-    heard = Bars()
-    with report_to(heard):
-        run_baseline("mlp", ON_PROGRESS, seeds=2, steps=4, out=tmp_path / "r", engine="processes")
-    assert not (tmp_path / "r" / "training").exists()
-    assert f"mlp on {ON_PROGRESS}: 2 seeds done" in heard.lines

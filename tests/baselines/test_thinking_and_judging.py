@@ -21,7 +21,7 @@ from farshift.core.plugins import load_module
 from torch import Tensor
 
 from .small_sequences import TINY, alone, batch, check_alike, clock, settings, training
-from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained
+from .toys import TURN, accuracy, commands, recipe, trained
 
 SIZES = Sizes(6, source=6, aligned=True)
 SOURCE = torch.tensor([[4, 5, 5, 4, 5], [5, 4, PAD, PAD, PAD]])
@@ -101,13 +101,6 @@ def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
         assert torch.bincount(here, minlength=6)[1 : 5 - n] / len(here) == pytest.approx(1 / (4 - n), abs=0.03)
         assert int(here.min()) == 1
         assert int(here.max()) == 4 - n
-
-
-def test_a_thinker_learns_running_parities() -> None:
-    fast = {"lr": 0.01, "batch_size": 16, "clip": 1.0, "schedule": "linear", "warmup_percent": 10}
-    built = recipe("deep_thinking", 200, width=16, blocks=1, iterations=5, **fast)
-    built = built.model_copy(update={"algorithm": "progressive"})
-    assert accuracy(trained(built, PARITY, bits(40, 4)), PARITY, bits(40, 4)) > 0.6, "chance is a sixteenth"
 
 
 WEAK = {"teacher_percent": 50, "warmup": 0.5}
@@ -245,14 +238,6 @@ def test_a_beam_of_one_is_greedy_decoding(name: str, aligned: bool) -> None:
     source = SOURCE_RANKING.expand(3, -1, -1)
     out, _ = search_beams(network, source, 5, 1, aligned)
     assert torch.equal(out[:, :, 0], decode_greedily(network, source, 5, aligned))
-
-
-def test_beams_of_stacked_networks_are_those_of_each_alone() -> None:
-    out, scores = search_beams(writer((0, 1)), SOURCE_RANKING.expand(2, -1, -1), 4, 3)
-    for seed in range(2):
-        item, likely = search_beams(writer((seed,)), SOURCE_RANKING, 4, 3)
-        assert torch.equal(out[seed], item[0])
-        torch.testing.assert_close(scores[seed], likely[0], rtol=0, atol=1e-12)
 
 
 def test_samples_come_as_often_as_the_network_says_at_its_temperature() -> None:
