@@ -78,8 +78,8 @@ def weights(training: Training, replica: int) -> dict[str, Tensor]:
     return {name: value[replica].detach().clone().requires_grad_() for name, value in named}
 
 
-def close(found: Tensor, expected: Tensor) -> bool:
-    return torch.allclose(found.detach(), expected.detach(), rtol=0, atol=1e-10)
+def close(found: Tensor, expected: Tensor, tolerance: float = 1e-10) -> bool:
+    return torch.allclose(found.detach(), expected.detach(), rtol=0, atol=tolerance)
 
 
 def moved_along(
@@ -160,7 +160,3 @@ def steps_of(training: Training) -> Iterator[int]:
     while not training.done:
         yield training.total
         training.step()
-
-
-def near(found: Tensor, expected: Tensor, tolerance: float = 1e-10) -> bool:
-    return torch.allclose(found.detach(), expected.detach(), rtol=0, atol=tolerance)
