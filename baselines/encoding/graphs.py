@@ -1,7 +1,5 @@
 """Graphs as the labels of their nodes and their edges, padded to the largest graph among the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

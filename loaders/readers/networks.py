@@ -18,6 +18,8 @@ from ..batching.graphs import format_graph
 from ._arrow_types import to_tensor_column
 from .arrays import load_matlab
 
+PUBLISHED_FORM = True
+
 Nodes = list[NDArray[np.int64]]
 
 

@@ -1,5 +1,6 @@
 """Augmented rows: those made from texts, with their weights and groups; and training on them, alone or among many."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -257,9 +258,8 @@ def test_a_row_has_another_look_in_each_step_and_none_in_evaluation() -> None:
 def test_shifted_rows_are_augmented_beside_the_labelled_ones() -> None:
     given = training("domainbed")
     (batch, _), plain = drawn(given, 0), drawn(training("none"), 0)[0]
-    augmentation = given.augmentation
-    assert augmentation is not None
-    both = augmentation.batch(type(plain)(plain.inputs, plain.target, plain.rows, unlabelled=plain.inputs), 0)
+    shifted = replace(plain, unlabelled=plain.inputs)
+    [(both, _)] = given.augmentation.of([(shifted, None)], 0)
     assert torch.equal(both.inputs[1], batch.inputs[1])
     assert both.unlabelled is not None
     assert not torch.equal(both.unlabelled[1], plain.inputs[1])

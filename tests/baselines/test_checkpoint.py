@@ -1,7 +1,5 @@
 """Checkpoints: a training that is killed goes on as if nothing had happened, and only ever takes up its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

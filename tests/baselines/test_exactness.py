@@ -1,7 +1,5 @@
 """A replica trained among others is the replica that a plain loop trains: every network, under every optimiser."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

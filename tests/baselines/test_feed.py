@@ -1,7 +1,5 @@
 """Pictures that are streamed to the device, from a file or from elsewhere, train the same as those that lie on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event

@@ -1,7 +1,5 @@
 """Texts, pictures and sounds become features of a frozen encoder, each row once, the same as the encoder's own."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Input that is legal and unusual is trained on; settings that can come to nothing are refused in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Pretrained networks of pictures, texts and sounds: a replica trains the same alone or among many, and what is frozen,
 probed, adapted or interpolated is what the papers say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

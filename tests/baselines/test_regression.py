@@ -12,7 +12,7 @@ from farshift.baselines.algorithms._head import Curvature, compute_hessian_produ
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.compatibility import check_task, find_networks_for
 from farshift.baselines.encoding.encoding import Numbers
-from farshift.baselines.recipe import find_plugin_files, read_literal
+from farshift.baselines.recipe import find_plugin_files, read_declaration
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.losses import compute_task_loss
@@ -36,9 +36,9 @@ from .toys import Rows, recipe, trained
 
 ON_ALL = sorted(
     name
-    for name, file in find_plugin_files("algorithms").items()
-    if "regression" in read_literal(file, "TASKS")
-    and "unlabelled" not in read_literal(file, "TOUCHES")
+    for name in find_plugin_files("algorithms")
+    if "regression" in read_declaration(name, "TASKS")
+    and "unlabelled" not in read_declaration(name, "TOUCHES")
     # Which need groups of validation rows, and windows of variables: test_algorithm_contract.py has them.
     and name not in ("adaptive_sampling", "step_by_step")
 )

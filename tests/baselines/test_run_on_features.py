@@ -1,7 +1,5 @@
 """`farshift run` on features of an encoder that are made once, and on pictures that lie elsewhere and are not kept whole."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

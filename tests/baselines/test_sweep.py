@@ -1,7 +1,5 @@
 """Sweeps: the engine changes nothing, a kill costs nothing that was done, progress is told by the steps of all."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

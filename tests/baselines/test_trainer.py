@@ -1,7 +1,5 @@
 """Training: the same seed the same result, its candidates, its seconds, its precision, and how many are stacked."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -10,7 +10,7 @@ import pytest
 from farshift.core import retry
 from farshift.core.draws import draw_bits
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.stream import files as remote_files
+from farshift.loaders.files import http
 from farshift.loaders.stream.files import Cancelled, HttpFile
 from hub_faults import (
     LONG,
@@ -35,7 +35,7 @@ CONTENT = draw_bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes(
 def hub() -> Iterator[Hub]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(remote_files, "STALL", LONG)
+        patch.setattr(http, "STALL", LONG)
         yield hub
 
 
@@ -76,7 +76,7 @@ SURVIVED = {
 
 @pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
 def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults, monkeypatch):
-    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     plan(hub, *faults)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
     assert hub.faults.left == 0, "every fault came"
@@ -96,14 +96,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("faults", "sort", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults, sort, reason, monkeypatch):
-    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     if Stall(0) in faults:
         monkeypatch.setattr(retry, "TRIES", len(faults))
     plan(hub, *faults)
     with pytest.raises(sort, match=reason) as refused:
         file.read(10_000, 110_000, Event())
     assert "\n" not in str(refused.value)
-    monkeypatch.setattr(remote_files, "STALL", LONG)
+    monkeypatch.setattr(http, "STALL", LONG)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
 
 
