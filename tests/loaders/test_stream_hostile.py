@@ -20,7 +20,7 @@ from farshift.loaders.stream import shards
 from farshift.loaders.stream.files import FolderFile, HttpFile
 from farshift.loaders.stream.parquet import ParquetFiles
 from farshift.splits.schema import Field, Schema
-from range_server import serving
+from servers import serve_folder
 
 NAME = "modadd97/xi35"
 PIXELS = Field("x", "uint8[2,2]", "input")
@@ -172,7 +172,7 @@ def test_no_bytes_are_asked_for_that_a_file_does_not_have(exports, bounds):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http://a..b/"])
 def test_a_redirect_out_of_the_web_is_refused(tmp_path, target):
     (tmp_path / "a.tar").write_bytes(b"content")
-    with serving(tmp_path) as site:
+    with serve_folder(tmp_path) as site:
         address, site.url, site.moved = site.url, "", {"/a.tar": target}
         with pytest.raises(Unavailable, match="cannot be reached") as error:
             HttpFile.open(f"{address}/a.tar")

@@ -10,7 +10,7 @@ from encoded_files import folder, picture, tarred
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.trees import fetch_tree
 from farshift.splits.manifest import TreePin
-from range_server import serving
+from servers import serve_folder
 
 FILES = {
     f"{domain}/{kind}/{number}.jpg": picture(position, "JPEG")
@@ -44,7 +44,7 @@ def github(repository, tmp_path, monkeypatch):
     served.mkdir(parents=True)
     git(root, "archive", "--format=tar.gz", f"--prefix=name-{commit}/", f"--output={served / commit}.tar.gz", commit)
 
-    with serving(tmp_path / "served") as site:
+    with serve_folder(tmp_path / "served") as site:
         monkeypatch.setenv("FARSHIFT_GITHUB", f"{site.url}/")
         yield site
 
