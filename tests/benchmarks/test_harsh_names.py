@@ -11,7 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.listing import describe_benchmark
 from farshift.benchmarks.settings import MAX_CANDIDATES, to_card_values
-from farshift.core.errors import BadRun, ModelError
+from farshift.core.errors import ModelError
 from own import changed
 
 ON = "modadd97/xi35"
@@ -65,27 +65,6 @@ class Rote:
 
     def predict(self, batch):
         return ["I_WALK"] * len(batch["command"])
-
-
-def test_values_of_every_sort_decide_whether_an_unfinished_run_goes_on(tmp_path):
-    class Layered(models.Adder):
-        def __init__(self, seed, layers, fails=True):
-            super().__init__(seed)
-
-        def predict(self, batch):
-            if self.seed == 1:
-                raise ValueError("not yet")
-            return super().predict(batch)
-
-    def evaluate(layers: Any) -> None:
-        fs.evaluate(Layered, on=ON, seeds=2, settings={"a": {"layers": layers}}, out=tmp_path / "r", name="m")
-
-    with pytest.raises(ModelError, match="not yet"):
-        evaluate([64, 64])
-    with pytest.raises(BadRun, match=r"unfinished run of another plan \(1 seed done; other model settings\)"):
-        evaluate([64, 32])
-    with pytest.raises(ModelError, match="not yet"):
-        evaluate([64, 64])
 
 
 def test_values_are_stated_so_that_other_values_are_stated_otherwise():
