@@ -23,7 +23,7 @@ from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs.load import find_streamed_inputs
+from farshift.benchmarks.model_inputs.load import StreamedFiles
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData, ModelError
 from farshift.core.progress import report_to
@@ -303,7 +303,7 @@ def pictures() -> tuple[StreamedPart, ModelRows]:
 
 def make_streamed_rows(part: StreamedPart, task: Task) -> ModelRows:
     """A streamed part as training rows: labels are read here, inputs when they are drawn."""
-    columns: dict[str, Any] = dict(find_streamed_inputs(part, task.inputs))
+    columns: dict[str, Any] = {name: StreamedFiles(part, name) for name in task.inputs}
     columns[task.label] = np.concatenate([batch[task.label] for batch in part.batches(4096, columns=[task.label])])
     columns["weight"] = np.ones(len(part), np.int64)
     return ModelRows(columns, part.row_ids, part.name, part.identity)
