@@ -3,8 +3,6 @@
 Everything learned here (classes, scale, vocabularies) is learned from the training rows only.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -233,7 +231,9 @@ class RowEncoding(AnswerEncoding):
         uint8."""
         if self.images:
             return open_pixels(column, self.side, self.by)
-        return ArrayPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
+        if column.dtype != np.uint8 or column.ndim not in (3, 4):
+            return None
+        return column if isinstance(column, ArrayPixels) else ArrayPixels(column)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """As `inputs`, for all training rows. Images stay where they are stored; `PixelRows` reads a few rows at a

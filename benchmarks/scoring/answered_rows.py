@@ -28,7 +28,7 @@ from ..model import Columns, Task
 from ..runs.predictions import read_answers
 from ..runs.run import RunLike
 from ..selection import Rule, SelectionData
-from ..statistics.clusters import Clustering, Codes, choose_cluster_treatment, encode_clusters, make_clustering
+from ..statistics.clusters import Clustering, Codes, encode_clusters, make_clustering
 from ..statistics.sample import (
     HALVED,
     Replicates,
@@ -101,7 +101,7 @@ class AnsweredRows:
         if metric.groups == "drawn":
             return self._replicates(metric, encode_clusters(groups[:, 0]), None, groups)
         strata = np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        is_random = choose_cluster_treatment(self.clusters) == "random" and _has_enough_clusters(groups, self.clusters)
+        is_random = make_clustering(self.clusters).treated == "random" and _has_enough_clusters(groups, self.clusters)
         return self._replicates(metric, self.clusters if is_random else None, None if is_random else strata, groups)
 
     def _replicates(
@@ -148,7 +148,7 @@ def _has_enough_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bo
     others."""
     assert clusters is not None
     names = sorted(set(groups[groups != ""].tolist()))
-    return all(choose_cluster_treatment(clusters[(groups == name).any(axis=1)]) == "random" for name in names)
+    return all(make_clustering(clusters[(groups == name).any(axis=1)]).treated == "random" for name in names)
 
 
 def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:

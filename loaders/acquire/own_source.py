@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.documents import parse_json
-from ...core.errors import BadData, BadDefinition, Unavailable, get_first_line, replace_error_message, shorten_list
-from ...core.files import compute_file_sha256, get_lock_path, hold_lock, is_offline
+from ...core.errors import BadData, BadDefinition, Unavailable, replace_error_message, shorten_list
+from ...core.files import compute_file_sha256, get_lock_path, hold_lock
 from ...core.progress import log_message, mute_messages
 from ...splits.catalogue import list_own_manifests
-from ...splits.manifest import FilePin, Manifest, TreePin
+from ...splits.manifest import FilePin, Manifest, TreePin, UnpinnedFile
 from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_hidden, is_pattern
 from ..files.reader_errors import convert_reader_errors
-from ..mirrors.hub import list_client_errors
+from ..mirrors.hub import list_data_set
 from ..readers._table_files import open_parquet
 from ..readers.listed_files import find_common_folder
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
-from .fetch import fetch_file
+from .fetch import fetch_file, fetch_unpinned_file
 from .labels import describe_fields
 from .own_data import Data, Plan, plan_folder, plan_listed, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources, read_source
@@ -296,32 +296,18 @@ def _pin_files(paths: Iterable[Path]) -> list[FilePin]:
 def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
     """Return the files of data set `repo` that match one of the patterns, at the commit that `revision` (a branch, tag
     or commit) currently names. Raises `BadDefinition` if there is none, `Unavailable` if the Hub cannot be reached."""
-    from huggingface_hub import HfApi, hf_hub_download
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.hf_api import RepoFile
-
-    if is_offline():
-        raise Unavailable(f"Hub {repo}: not available offline")
+    commit, files = list_data_set(repo, revision)
+    absent: list[str] = []
+    chosen = choose_paths([path for path in files if path in patterns or not is_hidden(path)], patterns, absent)
+    if absent:
+        raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {shorten_list(absent)}")
     pins = []
-    try:
-        commit = str(HfApi().dataset_info(repo, revision=revision).sha)
-        entries = HfApi().list_repo_tree(repo, revision=commit, repo_type="dataset", recursive=True)
-        files = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
-        absent: list[str] = []
-        chosen = choose_paths([path for path in files if path in patterns or not is_hidden(path)], patterns, absent)
-        if absent:
-            raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {shorten_list(absent)}")
-        for path in sorted(chosen):
-            if (stored := files[path].lfs) is not None:
-                digest = stored.sha256
-            else:  # the Hub publishes no sha256 for small files
-                digest = compute_file_sha256(Path(hf_hub_download(repo, path, revision=commit, repo_type="dataset")))
-            mirror = {"sort": "hub", "repo": repo, "revision": commit, "file": path}
-            pins.append(FilePin(name=path, sha256=digest, bytes=files[path].size, mirrors=[mirror]))
-    except HFValidationError as error:
-        raise BadDefinition(f"Hub {repo!r}: {get_first_line(error)}") from error
-    except list_client_errors() as error:
-        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
+    for path in sorted(chosen):
+        size, mirrors = files[path].size, [{"sort": "hub", "repo": repo, "revision": commit, "file": path}]
+        if (stored := files[path].lfs) is not None:
+            pins.append(FilePin(name=path, sha256=stored.sha256, bytes=size, mirrors=mirrors))
+        else:  # the Hub publishes no sha256 for small files
+            pins.append(fetch_unpinned_file(UnpinnedFile(name=path, bytes=size, mirrors=mirrors))[0])
     return pins
 
 

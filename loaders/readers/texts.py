@@ -19,6 +19,8 @@ from ...core.documents import parse_json, read_json
 from ...core.draws import draw_below
 from ...core.errors import BadData
 
+PUBLISHED_FORM = True
+
 _ANSWERS = {"FALSE": 0, "TRUE": 1}
 
 

@@ -1,7 +1,5 @@
 """Pictures that are streamed to the device, from a file or from elsewhere, train the same as those that lie on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -111,35 +109,6 @@ def test_both_feeds_have_the_same_losses_and_lead_to_the_same_replicas(case: str
         np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
     for item, other in zip(resident, streamed, strict=True):
         np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", [name for name in KNOWN if "classification" in KNOWN[name]["tasks"]])
-def test_every_algorithm_trains_on_streamed_pictures(name: str, losses: list[list[float]]) -> None:
-    own = {} if KNOWN[name]["defaults"].get("batch_size") == 0 else {"batch_size": 6}
-    own |= {"memo": {"views": 2}, "eiil": {"assignment_steps": 20}}.get(name, {})
-    result = []
-    for how in ("resident", "streamed"):
-        losses.clear()
-        fit = fitted(how, SEEDS[:1], steps=4, algorithm=name, **{"batch_size": 6, "chunk": 0} | own)
-        try:
-            result.append([*losses, *(scores.tolist() for scores in outcome(fit, SEEDS[:1]) if scores is not None)])
-        except ModelError as error:
-            result.append([str(error)])
-    for item, other in zip(*result, strict=True):
-        if isinstance(item, str):
-            assert item == other
-        else:
-            np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("case", ["plain", "two stages, rows weighted anew", "early stopping"])
-def test_a_streamed_training_that_is_killed_goes_on_to_the_same_bits(case: str, tmp_path: Path) -> None:
-    clean = outcome(fitted("streamed", steps=12, **CASES[case]))
-    code = killed_before(Training, "step", 7, lambda: fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
-    assert code == -9
-    again = outcome(fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
-    for item, other in zip(clean, again, strict=True):
-        np.testing.assert_array_equal(item, other)
 
 
 def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Event, Timer
+from threading import Event
 
 import numpy as np
 import pytest
 from farshift.core import retry
 from farshift.core.draws import draw_bits
-from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.stream import files as remote_files
-from farshift.loaders.stream.files import Cancelled, HttpFile
+from farshift.core.errors import Unavailable
+from farshift.loaders.files import http
+from farshift.loaders.stream.files import HttpFile
 from hub_faults import (
     LONG,
     SHORT,
@@ -35,7 +35,7 @@ CONTENT = draw_bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes(
 def hub() -> Iterator[Hub]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(remote_files, "STALL", LONG)
+        patch.setattr(http, "STALL", LONG)
         yield hub
 
 
@@ -76,7 +76,7 @@ SURVIVED = {
 
 @pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
 def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults, monkeypatch):
-    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     plan(hub, *faults)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
     assert hub.faults.left == 0, "every fault came"
@@ -96,30 +96,12 @@ REFUSED = {
 
 @pytest.mark.parametrize(("faults", "sort", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults, sort, reason, monkeypatch):
-    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     if Stall(0) in faults:
         monkeypatch.setattr(retry, "TRIES", len(faults))
     plan(hub, *faults)
     with pytest.raises(sort, match=reason) as refused:
         file.read(10_000, 110_000, Event())
     assert "\n" not in str(refused.value)
-    monkeypatch.setattr(remote_files, "STALL", LONG)
+    monkeypatch.setattr(http, "STALL", LONG)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
-
-
-@pytest.mark.parametrize("other", [CONTENT[::-1], CONTENT[:100_000]], ids=["as long", "shorter"])
-def test_a_file_that_is_replaced_between_or_within_reads_is_never_mixed(hub, file, other):
-    plan(hub, Meanwhile(lambda: hub.commit({"rows.tar": other}), Cut(1_000)))
-    with pytest.raises(BadData, match="changed since it was opened"):
-        file.read(10_000, 60_000, Event())
-    with pytest.raises(BadData, match="changed since it was opened"):
-        file.read(0, 10, Event())
-
-
-def test_a_reader_that_is_closed_does_not_wait_for_the_server(hub, file, monkeypatch):
-    monkeypatch.setattr(retry, "PAUSE", 30.0)
-    plan(hub, Refuse(503))
-    halt = Event()
-    Timer(0.05, halt.set).start()
-    with pytest.raises(Cancelled):
-        file.read(0, 100, halt)

@@ -8,6 +8,7 @@ import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import BadData
+from farshift.loaders.files import http
 from farshift.loaders.stream import files as remote_files
 from hub_faults import (
     LONG,
@@ -32,7 +33,7 @@ BODY = {"shards": "GET */shards/*-00000[12].tar", "parquet": "GET */parquet/rows
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(remote_files, "STALL", LONG)
+        patch.setattr(http, "STALL", LONG)
         patch.setattr(remote_files, "SHARE", 0)  # what is kept is not asked for, and meets no fault
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 

@@ -340,6 +340,23 @@ def mnist_c() -> Files:
     return {"mnist_c.zip": zipped(files)}
 
 
+def path_mnist() -> Files:
+    """Labels are columns of bytes."""
+    rows = {"train": range(20), "val": range(20, 25), "test": range(25, 31)}
+    arrays = {f"{part}_images": np.stack([pixels(row, (28, 28, 3)) for row in own]) for part, own in rows.items()}
+    labels = {f"{part}_labels": np.array([[row % 9] for row in own], np.uint8) for part, own in rows.items()}
+    return {"pathmnist.npz": packed(**arrays, **labels)}
+
+
+def eurosat() -> Files:
+    """Pictures in folders of classes, and lists of the names of the pictures without their folders."""
+    names = [f"{cover}_{number}.jpg" for cover in ("AnnualCrop", "SeaLake") for number in range(1, 11)]
+    files = {f"2750/{name.partition('_')[0]}/{name}": picture(number) for number, name in enumerate(names)}
+    lists = {"train": names[:6] + names[10:16], "val": names[6:8] + names[16:18], "test": names[8:10] + names[18:]}
+    listed = {f"eurosat-spatial-{part}.txt": lines(own) for part, own in lists.items()}
+    return {"EuroSAT.zip": zipped(files)} | listed
+
+
 def imagenet(*after: tuple[str, Files]) -> Files:
     """Two pictures of three classes to train on and two to validate on, and archives of what came after."""
     paths = [f"{part}/{synset}/{synset}_{n}.JPEG" for part in ("train", "val") for synset in SYNSETS for n in range(2)]
@@ -779,6 +796,12 @@ CASES = {
     ),
     "mnist_c/common": Case(
         mnist_c, {"train": 4, "id_test": 3, "ood_test": 45}, {"ood_test.corruption": set(OF_DIGITS)},
+    ),
+    "path_mnist/centre": Case(
+        path_mnist, {"train": 20, "id_val": 5, "ood_test": 6}, {"ood_test.tissue": [0, 1, 2, 3, 7, 8]},
+    ),
+    "eurosat/longitude": Case(
+        eurosat, {"train": 12, "ood_val": 4, "ood_test": 4}, {"ood_test.cover": [0, 0, 9, 9], "train.cover": {0, 9}},
     ),
     "imagenet_a/adversarial": Case(
         lambda: renewed("imagenet-a.tar", "imagenet-a", SYNSETS[:2]), {"train": 6, "id_test": 6, "ood_test": 4},
