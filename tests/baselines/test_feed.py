@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 import torch
 from encoded_files import picture
-from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.stored_rows import PixelRows
 from farshift.baselines.running.listing import list_algorithms
@@ -330,9 +329,3 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
     object.__setattr__(part.store, "table", other)
     with pytest.raises(BadData, match=r"^row [0-9a-f]{16} differs from the manifest \(held row 29; "):
         fitted_store(rows, TASK, feed="streamed")
-
-
-def test_a_text_is_no_input_that_is_streamed(tmp_path):
-    part, _ = pictures()
-    with pytest.raises(FarshiftError, match="the column 'note' is string: only images and audio files can be streamed"):
-        make_streamed_rows(part, replace(TASK, inputs=("note",)))

@@ -59,13 +59,6 @@ def test_a_fit_that_raises_is_named():
         fs.evaluate(Unfit, on=ON, seeds=1)
 
 
-def test_logits_with_gradients_are_a_named_error():
-    torch = pytest.importorskip("torch")
-    answer = lambda batch: torch.zeros(len(batch["a"]), requires_grad=True)  # noqa: E731
-    with pytest.raises(ModelError, match=r"reading the Tensor that predict returned on id_test, batch 0"):
-        fs.evaluate(lambda seed: models.Bad(answer), on=ON, seeds=1)
-
-
 def test_a_hold_out_is_disjoint_whole_and_spares_weighted_rows():
     bench = fs.benchmark("scan/addprim_jump")
     train, withheld = bench.part("train"), bench.part("id_test")
