@@ -357,6 +357,56 @@ def eurosat() -> Files:
     return {"EuroSAT.zip": zipped(files)} | listed
 
 
+def squad(*questions, **passage: str) -> bytes:
+    """Questions on one passage, each with the spans of its answer."""
+    items = [
+        {"id": n, "question": f"q{n}", "answers": [{"text": span} for span in own]} for n, own in enumerate(questions)
+    ]
+    return json.dumps({"data": [{"title": "t", "paragraphs": [{"qas": items, **passage}]}]}).encode()
+
+
+def quoref() -> Files:
+    train = {
+        f"quoref-train-dev-v0.1/quoref-{part}-v0.1.json": squad(["a"], ["b", "c"], context=part)
+        for part in ("train", "dev")
+    }
+    tests = {f"quoref_{name}_20191206_merged.json": name for name in ("original_subset", "test_perturbations")}
+    changed = {name: squad(["Ann; Bo", "Cy"], context=own) for name, own in tests.items()}
+    return {"quoref-train-dev-v0.1.zip": zipped(train)} | changed
+
+
+def ropes() -> Files:
+    train = {
+        f"ropes-train-dev-v1.0/{part}-v1.0.json": squad(["more"], ["less"], background="b", situation=part)
+        for part in ("train", "dev")
+    }
+    changed = {
+        f"ropes_contrast_set{name}_032820.json": squad(["more"], background="b", situation=f"s{name}")
+        for name in ("", "_original")
+    }
+    return {"ropes-train-dev-v1.0.tar.gz": tar(train)} | changed
+
+
+def drop() -> Files:
+    """A number, a date, spans, both, and an answer of others."""
+    none = {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": []}
+    kinds = [
+        {"number": "7"},
+        {"date": {"day": "11", "month": "June", "year": ""}},
+        {"spans": ["x", "y"]},
+        {"number": "2", "spans": ["p", "q"]},
+    ]
+    pairs = [{"query_id": f"{n}", "question": f"q{n}", "answer": none | kind} for n, kind in enumerate(kinds)]
+    pairs[1]["validated_answers"] = [none | {"spans": ["June 11"]}, none, none | kinds[1]]
+    parts = {
+        f"drop_dataset/drop_dataset_{part}.json": {"s_1": {"passage": part, "qa_pairs": pairs}}
+        for part in ("train", "dev")
+    }
+    changed = json.dumps({"s_1": {"passage": "p", "qa_pairs": pairs}}).encode()
+    archive = zipped({name: json.dumps(content).encode() for name, content in parts.items()})
+    return {"drop_dataset.zip": archive, "drop_contrast_sets_test.json": changed}
+
+
 def imagenet(*after: tuple[str, Files]) -> Files:
     """Two pictures of three classes to train on and two to validate on, and archives of what came after."""
     paths = [f"{part}/{synset}/{synset}_{n}.JPEG" for part in ("train", "val") for synset in SYNSETS for n in range(2)]
@@ -796,6 +846,18 @@ CASES = {
     ),
     "mnist_c/common": Case(
         mnist_c, {"train": 4, "id_test": 3, "ood_test": 45}, {"ood_test.corruption": set(OF_DIGITS)},
+    ),
+    "quoref_contrast/contrast": Case(
+        quoref, {"train": 2, "id_test": 1, "ood_test": 1},
+        {"train.answer": ["a", "b; c"], "ood_test.answer": ["Ann Bo; Cy"], "ood_test.passage": ["test_perturbations"]},
+    ),
+    "ropes_contrast/contrast": Case(
+        ropes, {"train": 2, "id_test": 1, "ood_test": 1},
+        {"train.passage": ["b\n\ntrain"] * 2, "id_test.passage": ["b\n\ns_original"], "ood_test.passage": ["b\n\ns"]},
+    ),
+    "drop_contrast/contrast": Case(
+        drop, {"train": 4, "id_test": 4, "ood_test": 4},
+        {"ood_test.answer": ["11 June | June 11", "2", "7", "x; y"], "id_test.passage": ["dev"] * 4},
     ),
     "path_mnist/centre": Case(
         path_mnist, {"train": 20, "id_val": 5, "ood_test": 6}, {"ood_test.tissue": [0, 1, 2, 3, 7, 8]},
