@@ -407,6 +407,23 @@ def drop() -> Files:
     return {"drop_dataset.zip": archive, "drop_contrast_sets_test.json": changed}
 
 
+def snli_control() -> Files:
+    """More than a thousand pairs of each relation, some without one, and the tests of Kaushik et al."""
+    rows = [{"premise": f"p{n}", "hypothesis": f"h{n}", "label": n % 4 - 1} for n in range(4100)]
+    names = {
+        "original": ("train", "dev", "test"),
+        "revised_premise": ("dev", "test"),
+        "revised_hypothesis": ("dev", "test"),
+    }
+    tables = {
+        f"{version}_{part}.tsv": csv("sentence1,sentence2,gold_label", [(version, part, "neutral")], "\t")
+        for version, parts in names.items()
+        for part in parts
+    }
+    pq.write_table(pa.Table.from_pylist(rows), buffer := io.BytesIO())
+    return {"snli-train.parquet": buffer.getvalue()} | tables
+
+
 def imagenet(*after: tuple[str, Files]) -> Files:
     """Two pictures of three classes to train on and two to validate on, and archives of what came after."""
     paths = [f"{part}/{synset}/{synset}_{n}.JPEG" for part in ("train", "val") for synset in SYNSETS for n in range(2)]
@@ -858,6 +875,10 @@ CASES = {
     "drop_contrast/contrast": Case(
         drop, {"train": 4, "id_test": 4, "ood_test": 4},
         {"ood_test.answer": ["11 June | June 11", "2", "7", "x; y"], "id_test.passage": ["dev"] * 4},
+    ),
+    "snli_control/revised_premise": Case(
+        snli_control, {"train": 3001, "id_val": 1, "id_test": 1, "ood_val": 1, "ood_test": 1},
+        {"train.relation": [0] * 1000 + [1] * 1001 + [2] * 1000, "ood_test.premise": ["revised_premise"]},
     ),
     "path_mnist/centre": Case(
         path_mnist, {"train": 20, "id_val": 5, "ood_test": 6}, {"ood_test.tissue": [0, 1, 2, 3, 7, 8]},
