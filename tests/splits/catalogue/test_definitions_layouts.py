@@ -340,12 +340,27 @@ def mnist_c() -> Files:
     return {"mnist_c.zip": zipped(files)}
 
 
-def path_mnist() -> Files:
-    """Labels are columns of bytes."""
-    rows = {"train": range(20), "val": range(20, 25), "test": range(25, 31)}
-    arrays = {f"{part}_images": np.stack([pixels(row, (28, 28, 3)) for row in own]) for part, own in rows.items()}
+def med_mnist(*shape: int, **rows: range) -> bytes:
+    """Pictures and labels of each part; labels are columns of bytes."""
+    arrays = {f"{part}_images": np.stack([pixels(row, shape) for row in own]) for part, own in rows.items()}
     labels = {f"{part}_labels": np.array([[row % 9] for row in own], np.uint8) for part, own in rows.items()}
-    return {"pathmnist.npz": packed(**arrays, **labels)}
+    return packed(**arrays, **labels)
+
+
+def path_mnist() -> Files:
+    return {"pathmnist.npz": med_mnist(28, 28, 3, train=range(20), val=range(20, 25), test=range(25, 31))}
+
+
+def pneumonia_mnist_c() -> Files:
+    """Of each corruption one archive, with the severities end to end."""
+    names = (
+        find_source("pneumonia_mnist_c").definition.distributions[0].options["of"][-1]["options"]["only"]["corruption"]
+    )
+    worse = {
+        f"pneumoniamnist/{name}.npz": med_mnist(4, 4, test=range(10 * n, 10 * n + 10)) for n, name in enumerate(names)
+    }
+    clean = med_mnist(4, 4, train=range(900, 906), val=range(906, 908), test=range(908, 910))
+    return {"pneumoniamnist_224.npz": clean, "pneumoniamnist.zip": zipped(worse)}
 
 
 def eurosat() -> Files:
@@ -882,6 +897,11 @@ CASES = {
     ),
     "path_mnist/centre": Case(
         path_mnist, {"train": 20, "id_val": 5, "ood_test": 6}, {"ood_test.tissue": [0, 1, 2, 3, 7, 8]},
+    ),
+    "pneumonia_mnist_c/common": Case(
+        pneumonia_mnist_c, {"train": 6, "id_val": 2, "id_test": 2, "ood_test": 130},
+        {"ood_test.strength": sorted(26 * [1, 2, 3, 4, 5]), "train.corruption": {"clean"}},
+        {"types": {"image": "uint8[4,4]"}},
     ),
     "eurosat/longitude": Case(
         eurosat, {"train": 12, "ood_val": 4, "ood_test": 4}, {"ood_test.cover": [0, 0, 9, 9], "train.cover": {0, 9}},
