@@ -10,7 +10,6 @@ from pathlib import Path
 import farshift as fs
 import models
 import numpy as np
-import pyarrow as pa
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.runs import run_folder
@@ -211,14 +210,6 @@ def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tm
         RunFolder.begin(tmp_path / "r", plan | {"seeds": [0, 1]}, World(1, 2, "host:1::")),
     ):
         pass
-
-
-def test_the_bytes_of_predictions_do_not_depend_on_how_answers_were_cut_into_shards(tmp_path):
-    texts = pa.array([f"{number:060d}" for number in range(90_000)])
-    full = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
-    pieces = pa.concat_tables([full.slice(0, 2100), full.slice(2100, 42_900), full.slice(45_000)])
-    written = {run_folder.encode_parquet(table) for table in (full, pieces)}
-    assert len(written) == 1
 
 
 def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(tmp_path, monkeypatch):
