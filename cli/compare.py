@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from ..core.errors import FarshiftError, UnknownName
 from ..core.text import drop_version, format_count
 from .options import Runs, command, parse_run_path
-from .output import emit_json, print_block, print_result, print_table
+from .output import emit_json, print_block, print_line, print_table
 from .progress import show_progress
 
 app = typer.Typer()
@@ -45,7 +46,6 @@ def compare(
         RUNs, or on the recorded baselines).
     --seeds: For detectable: number of seeds per run to plan for (default: that of the RUNs or recorded baselines).
     """
-    paths = runs or []
     options: dict[str, dict[str, object]] = {
         "difference": {"--full": full},
         "recovered": {"--view": view if view != "ood" else ""},
@@ -55,31 +55,70 @@ def compare(
         for name, value in values.items():
             if value and owner != statistic:
                 raise FarshiftError(f"compare: {name} goes with --statistic {owner}, not {statistic}")
-    if statistic == "difference":
-        return _print_difference(paths, full, json)
-    if statistic == "detectable":
-        return _print_detectable(on, paths, assumed, seeds, json)
-    if statistic == "recovered":
-        return _print_recovered(paths, view, json)
-    statistics = {"robustness": _print_robustness, "replicates": _print_replicates, "variance": _print_variance}
-    if statistic not in statistics:
-        raise UnknownName("statistic", statistic, [*options, *statistics])
-    statistics[statistic](paths, json)
-
-
-def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int, most: int | None = None) -> None:
-    if len(paths) < least or (most is not None and len(paths) > most):
+    if statistic not in STATISTICS:
+        raise UnknownName("statistic", statistic, STATISTICS)
+    paths, (usage, least, most) = runs or [], STATISTICS[statistic]
+    if not least <= len(paths) <= most:
         raise FarshiftError(f"compare --statistic {statistic} takes {usage}, not {format_count(len(paths), 'run')}")
+    if statistic == "detectable" and not on:
+        raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")
+    if assumed and paths:
+        raise FarshiftError("compare: --assumed uses no runs: leave out the runs or --assumed")
+    with show_progress():
+        record = _measure(statistic, paths, view, on, assumed, seeds)
+    if json:
+        emit_json(record)
+    elif statistic == "difference":
+        _print_difference(record, full)
+    else:
+        printers = {
+            "robustness": _print_robustness,
+            "recovered": _print_recovered,
+            "replicates": _print_replicates,
+            "variance": _print_variance,
+            "detectable": _print_detectable,
+        }
+        printers[statistic](record)
 
 
-def _print_difference(paths: Sequence[Path], full: bool, json: bool) -> None:
+STATISTICS = {
+    "difference": ("two runs (RUN OTHER; for more: farshift plot RUN.. --table markdown)", 2, 2),
+    "recovered": ("three runs (RUN FLOOR CEILING)", 3, 3),
+    "detectable": ("runs on one benchmark", 0, inf),
+    "robustness": ("a run and at least three baselines (RUN BASELINE BASELINE BASELINE ..)", 4, inf),
+    "replicates": ("a run, or a run for each fold of a data set", 1, inf),
+    "variance": ("one run", 1, 1),
+}
+"""The runs that each statistic takes: in words, and the least and most."""
+
+
+def _measure(
+    statistic: str, paths: Sequence[Path], view: str, on: str, assumed: bool, seeds: int | None
+) -> dict[str, Any]:
+    from ..benchmarks.comparison import run_measures
     from ..benchmarks.comparison.compare import compare_in_full
 
-    _require_runs("difference", paths, "two runs (RUN OTHER; for more: farshift plot RUN.. --table markdown)", 2, 2)
-    with show_progress():
-        record = compare_in_full(*paths)
-    if json:
-        return emit_json(record)
+    if statistic == "difference":
+        return compare_in_full(*paths)
+    if statistic == "robustness":
+        return run_measures.measure_effective_robustness(paths[0], paths[1:])
+    if statistic == "recovered":
+        return run_measures.measure_gap_recovered(*paths, view=view)
+    if statistic == "replicates":
+        return run_measures.replicates(*paths)
+    if statistic == "variance":
+        return run_measures.variation(paths[0])
+    return run_measures.compute_detectable_difference(on, [] if assumed else paths or _read_recorded_runs(on), seeds)
+
+
+def _read_recorded_runs(benchmark: str) -> list[Any]:
+    from ..baselines.running.results import find_recorded_run, list_results
+
+    names = [name for on, name in list_results() if on == benchmark]
+    return [find_recorded_run(benchmark, name) for name in names] if len(names) > 1 else []
+
+
+def _print_difference(record: dict[str, Any], full: bool) -> None:
     rows = [[name, *_format_difference(item)] for name, item in record["difference"].items()]
     if full:
         rows += [[_format_severity(point), *_format_difference(point)] for point in record["severity"]]
@@ -112,97 +151,52 @@ def _format_difference(record: dict[str, Any]) -> list[str]:
     return [f"{known.value:+.4f}", interval, answers[record["distinguishable"]]]
 
 
-def _print_robustness(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.run_measures import measure_effective_robustness
+def _print_robustness(record: dict[str, Any]) -> None:
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
-    _require_runs("robustness", paths, "a run and at least three baselines (RUN BASELINE BASELINE BASELINE ..)", 4)
-    with show_progress():
-        record = measure_effective_robustness(paths[0], paths[1:])
-    above = f"{format_estimate(read_interval(record['robustness']))} above the line of {record['line']}"
-    print_result(json, record, f"{record['model']} on {record['benchmark']}: {above}", record["interval"])
+    print_line(
+        f"{record['model']} on {record['benchmark']}: {format_estimate(read_interval(record['robustness']))} above the "
+        f"line of {record['line']}"
+    )
+    print_line(record["interval"])
 
 
-def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
-    from ..benchmarks.comparison.run_measures import measure_gap_recovered
+def _print_recovered(record: dict[str, Any]) -> None:
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
-    _require_runs("recovered", paths, "three runs (RUN FLOOR CEILING)", 3, 3)
-    run, floor, ceiling = paths
-    with show_progress():
-        record = measure_gap_recovered(run, floor, ceiling, view)
     share = f"{format_estimate(read_interval(record['recovered']))} of the gap"
-    text = f"{record['model']} recovers {share} from {record['floor']} to {record['ceiling']}"
-    print_result(json, record, text, record["interval"])
+    print_line(f"{record['model']} recovers {share} from {record['floor']} to {record['ceiling']}")
+    print_line(record["interval"])
 
 
-def _print_replicates(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.run_measures import replicates
-
-    _require_runs("replicates", paths, "a run, or a run for each fold of a data set", 1)
-    with show_progress():
-        record = replicates(*paths)
-    if json:
-        return emit_json(record)
+def _print_replicates(record: dict[str, Any]) -> None:
     rows = [
         [view.upper(), f"{item['mean']:.3f}", "" if item["sd"] is None else f"{item['sd']:.3f}"]
         for view, item in record["views"].items()
     ]
     heading = f"{record['model']} on {', '.join(record['benchmarks'])} ({drop_version(record['metric'])})"
-    print_table(
-        heading, ["score", "mean", "sd"], rows, f"over {record['replicates']}; sd: sample standard deviation (n - 1)"
-    )
+    below = f"over {record['replicates']}; sd: sample standard deviation (n - 1)"
+    print_table(heading, ["score", "mean", "sd"], rows, below)
 
 
-def _print_variance(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.run_measures import variation
-
-    _require_runs("variance", paths, "one run", 1, 1)
-    with show_progress():
-        record = variation(paths[0])
-    if json:
-        return emit_json(record)
-    parts = {view: item["components"] for view, item in record["views"].items()}
+def _print_variance(record: dict[str, Any]) -> None:
+    views = [record["views"][view] for view in ("id", "ood")]
     rows = [
-        [
-            name.replace("_", " "),
-            *(f"{part['share']:.1%}" if part else "" for part in (parts["id"][name], parts["ood"][name])),
-        ]
-        for name in parts["id"]
-        if parts["id"][name] or parts["ood"][name]
+        [name.replace("_", " "), *(f"{part['share']:.1%}" if part else "" for part in parts)]
+        for name in views[0]["components"]
+        if any(parts := [view["components"][name] for view in views])
     ]
-    rows += [["total variance", *(f"{record['views'][view]['total']:.4f}" for view in ("id", "ood"))]]
+    rows += [["total variance", *(f"{view['total']:.4f}" for view in views)]]
     heading = f"{record['model']} on {record['benchmark']} ({drop_version(record['metric'])})"
     print_table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
 
 
-def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:
-    from ..benchmarks.comparison.run_measures import VIEWS, compute_detectable_difference
-
-    if not on:
-        raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")
-    if assumed and paths:
-        raise FarshiftError("compare: --assumed uses no runs: leave out the runs or --assumed")
-    with show_progress():
-        record = compute_detectable_difference(on, [] if assumed else paths or _read_recorded_runs(on), seeds)
-    if json:
-        return emit_json(record)
-    rows = [[view, *_format_detectable(record[view])] for view in VIEWS]
-    print_table(
-        f"{record['benchmark']} ({drop_version(record['metric'])})",
-        ["score", "detectable", "rows", "clusters"],
-        rows,
-        record["how"],
-    )
-
-
-def _read_recorded_runs(benchmark: str) -> list[Any]:
-    from ..baselines.running.results import find_recorded_run, list_results
-
-    names = [name for on, name in list_results() if on == benchmark]
-    return [find_recorded_run(benchmark, name) for name in names] if len(names) > 1 else []
+def _print_detectable(record: dict[str, Any]) -> None:
+    rows = [[view, *_format_detectable(record[view])] for view in ("id", "ood")]
+    heading = f"{record['benchmark']} ({drop_version(record['metric'])})"
+    print_table(heading, ["score", "detectable", "rows", "clusters"], rows, record["how"])
 
 
 def _format_detectable(record: dict[str, Any]) -> list[Any]:

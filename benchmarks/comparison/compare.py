@@ -21,7 +21,6 @@ from ...core.listings import render_table, to_data_frame
 from ...core.text import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
-from ..runs.coverage import read_limit
 from ..runs.run import Run, read_run
 from ..scoring.answered_rows import AnsweredRows, Chosen, RunPredictions
 from ..scoring.apply_selection import explain_unavailable
@@ -30,7 +29,9 @@ from ..scoring.score import compute_entry_identity, get_run_benchmark, get_sever
 from ..selection import Rule, load_rules
 from ..statistics.clusters import describe_clusters
 from ..statistics.interval import (
+    KEY,
     Estimate,
+    Interval,
     NotAvailable,
     Record,
     estimate_gap_difference,
@@ -104,6 +105,9 @@ class Side:
         return self.rows(view).by(self.metric)
 
 
+Pair = tuple[Side, Side]
+
+
 def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
     """Compare two runs on the same rows: left minus right in ID, OOD and gap, each with a paired 95 % interval.
 
@@ -118,13 +122,13 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
     >>> round(difference.ood.value, 2), difference.ood.distinguishable
     (-1.0, True)
     """
-    return Comparison.from_dict(compare_sides(*read_sides(left, right)))
+    return _compare_pair(*_read_pair(left, right))
 
 
-def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
+def _read_pair(left: Run | Path | str, right: Run | Path | str) -> Pair:
     """Read both runs; raises `FarshiftError` unless they have the same entry identity."""
     a, b = read_related_runs([left, right])
-    x, y = (read_limit(run.card.model.extra) for run in (a, b))
+    x, y = (run.card.model.limit for run in (a, b))
     if x != y:
         coverage = " and ".join(
             "all rows" if limit is None else f"{format_count(limit, 'row')} of each part" for limit in (x, y)
@@ -147,45 +151,6 @@ def read_related_runs(runs: Runs) -> list[Run]:
     return read
 
 
-def compare_sides(left: Side, right: Side) -> dict[str, Any]:
-    """Return the result of `compare` as plain JSON, for runs that are already loaded."""
-    x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
-    clusters = describe_clusters({"ID": x[0].clustering, "OOD": x[1].clustering})
-    single = has_single_seed(left, right)
-    over = "rows only (a single seed: no training noise)" if single else "rows and the training seeds of both"
-    if not single and any(side.run.card.model.deterministic for side in (left, right)):
-        over = "rows and training seeds (a deterministic model has no training noise)"
-    return {
-        "benchmark": left.run.benchmark,
-        "left": left.run.model,
-        "right": right.run.model,
-        "seeds": {"left": len(left.run.seeds), "right": len(right.run.seeds)},
-        "difference": {
-            "id": judge_difference(estimate_paired_difference(x[0], y[0]), single),
-            "ood": judge_difference(estimate_paired_difference(x[1], y[1]), single),
-            "gap": judge_difference(estimate_gap_difference(x, y), single),
-        },
-        "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}{clusters}",
-    }
-
-
-def has_single_seed(left: Side, right: Side) -> bool:
-    """Return whether one of the runs has a single seed and training noise, which intervals then do not cover."""
-    return any(len(side.run.seeds) == 1 and not side.run.card.model.deterministic for side in (left, right))
-
-
-def judge_difference(estimate: Estimate, single: bool) -> dict[str, Any]:
-    """Return a difference as a record, with `distinguishable`: whether its interval excludes zero.
-
-    It is None if there is no interval, or if a side has a single seed (`single`), so that the interval does not cover
-    training noise."""
-    record = estimate.to_dict()
-    known = estimate.defined and not single
-    # Computed from the rounded ends, so that it agrees with the record.
-    record["distinguishable"] = not record["low"] <= 0 <= record["high"] if known else None
-    return {name: value for name, value in record.items() if name not in ("per_seed", "seeds")}
-
-
 def describe_run(run: Run) -> str:
     """Describe a run's benchmark and protocol, for messages about runs that cannot be compared."""
     return (
@@ -194,30 +159,53 @@ def describe_run(run: Run) -> str:
     )
 
 
-def measure_run_view(run: Run, view: str) -> Sample:
-    """Return a view's scores of a run by the primary metric, for the candidates that the run's own rule chooses."""
-    return Side(run).sample(view)
+def _compare_pair(left: Side, right: Side) -> Comparison:
+    x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
+    clusters = describe_clusters({"ID": x[0].clustering, "OOD": x[1].clustering})
+    single = _has_single_seed((left, right))
+    over = "rows only (a single seed: no training noise)" if single else "rows and the training seeds of both"
+    if not single and any(side.run.card.model.deterministic for side in (left, right)):
+        over = "rows and training seeds (a deterministic model has no training noise)"
+    return Comparison(
+        left.run.benchmark,
+        left.run.model,
+        right.run.model,
+        {"left": len(left.run.seeds), "right": len(right.run.seeds)},
+        {
+            "id": _judge_difference(estimate_paired_difference(x[0], y[0]), single),
+            "ood": _judge_difference(estimate_paired_difference(x[1], y[1]), single),
+            "gap": _judge_difference(estimate_gap_difference(x, y), single),
+        },
+        f"left minus right; {LEVEL:.0%} t interval over paired {over}{clusters}",
+    )
+
+
+def _has_single_seed(pair: Pair) -> bool:
+    """Return whether one of the runs has a single seed and training noise, which intervals then do not cover."""
+    return any(len(side.run.seeds) == 1 and not side.run.card.model.deterministic for side in pair)
+
+
+def _judge_difference(estimate: Estimate, single: bool) -> Difference | NotAvailable:
+    """Judge whether a difference's interval excludes zero; unknown if it does not cover training noise (`single`)."""
+    record = {name: value for name, value in estimate.to_dict().items() if name not in ("per_seed", "seeds")}
+    if not estimate.defined:
+        return NotAvailable(record[KEY])
+    value, low, high = (record[name] for name in ("value", "low", "high"))
+    # Judged by the rounded ends, so that it agrees with the record.
+    return Difference(value, low, high, None if single else not low <= 0 <= high, record)
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Interval):
     """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a
     run has a single seed. detail: the rest of the record, such as the standard errors and the number of rows."""
 
-    value: float
-    low: float
-    high: float
     distinguishable: bool | None
     detail: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Difference:
-        """What `judge_difference` returned."""
-        return cls(record["value"], record["low"], record["high"], record["distinguishable"], dict(record))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return dict(self.detail)
+        return {**self.detail, "distinguishable": self.distinguishable}
 
     def __str__(self) -> str:
         words = {True: "distinguishable", False: "not distinguishable", None: "more seeds needed"}
@@ -272,36 +260,27 @@ def _format_difference(difference: Difference | NotAvailable) -> str:
     return f"n/a ({difference.reason})" if isinstance(difference, NotAvailable) else str(difference)
 
 
-Pair = tuple[Side, Side]
-
 VIEWS = ("id", "ood")
 
 
 def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
-    """Return the result of `compare`, and in addition
+    """Return the result of `compare` as plain JSON, and in addition
 
     - `metric`, `better`, `bounds`, `severity_unit`: the metric, and the unit of severity;
-    - `scores`: ID and OOD of each side;
     - `test`: for ID and OOD the exact paired test, with its name and p-value, and the t test
       (statistics/paired_test.py); only the t test for a metric that is not a mean over rows;
     - `severity`: the difference at each severity (`view`, `from`, `to`);
     - `groups`: the difference in each OOD group, with its p-value and the p-value adjusted for all groups (Holm
-    1979)."""
-    pair = read_sides(left, right)
+      1979)."""
+    pair = _read_pair(left, right)
     benchmark, metric = pair[0].benchmark, pair[0].metric
-    return compare_sides(*pair) | {
+    tests = {view: compare_rows(*(side.sample(view) for side in pair)) for view in VIEWS}
+    return _compare_pair(*pair).to_dict() | {
         "metric": metric.signature,
         "better": metric.better,
         "bounds": list(metric.bounds) if has_finite_ends(metric.bounds) else None,
         "severity_unit": get_severity_unit(benchmark),
-        "test": {
-            view: {
-                name: value
-                for name, value in compare_rows(*(side.sample(view) for side in pair)).items()
-                if name != "difference"
-            }
-            for view in VIEWS
-        },
+        "test": {view: {name: test[name] for name in test if name != "difference"} for view, test in tests.items()},
         "severity": _compare_by_severity(pair),
         "groups": _compare_by_group(pair),
     }
@@ -313,7 +292,7 @@ def _sample_rows(pair: Pair, view: str, rows: NDArray[Any]) -> list[Sample]:
 
 
 def _compare_by_severity(pair: Pair) -> list[dict[str, Any]]:
-    left, single = pair[0], has_single_seed(*pair)
+    left, single = pair[0], _has_single_seed(pair)
     curve = compute_severity_curve(left.scored, {view: left.rows(view) for view in VIEWS}, left.metric)
     differences = []
     for point in curve:
@@ -322,7 +301,7 @@ def _compare_by_severity(pair: Pair) -> list[dict[str, Any]]:
         difference = estimate_paired_difference(*_sample_rows(pair, point.view, rows))
         if difference.defined:
             location = {"view": point.view, "from": point.first, "to": point.last}
-            differences.append(location | judge_difference(difference, single))
+            differences.append(location | _judge_difference(difference, single).to_dict())
     return differences
 
 
@@ -331,14 +310,14 @@ def _compare_by_group(pair: Pair) -> dict[str, dict[str, Any]]:
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return {}
-    samples = {str(name): _sample_rows(pair, "ood", groups == name) for name in names}
-    differences = {
-        name: judge_difference(estimate_paired_difference(*sample_pair), has_single_seed(*pair))
-        for name, sample_pair in samples.items()
-    }
-    tests = {name: compare_rows(*sample_pair)["t"] for name, sample_pair in samples.items()}
-    known = {name: test["p"] for name, test in tests.items() if test is not None}
-    for (name, p), adjusted in zip(known.items(), adjust_by_holm([*known.values()]), strict=True):
+    differences, p_values = {}, {}
+    for name in names:
+        samples = _sample_rows(pair, "ood", groups == name)
+        difference = _judge_difference(estimate_paired_difference(*samples), _has_single_seed(pair))
+        differences[str(name)] = {"distinguishable": None} | difference.to_dict()
+        if test := compare_rows(*samples)["t"]:
+            p_values[str(name)] = test["p"]
+    for (name, p), adjusted in zip(p_values.items(), adjust_by_holm([*p_values.values()]), strict=True):
         differences[name] |= {"p": float(f"{p:.6g}"), "p_holm": float(f"{adjusted:.6g}")}
     return differences
 

@@ -18,12 +18,9 @@ from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..statistics.clusters import describe_clusters, encode_clusters, make_clustering
 from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
 from ..statistics.interval import Estimate, NotAvailable, estimate_mean
-from ..statistics.sample import RowScores
 from ..statistics.variance_estimate import LEVEL, compute_average
-from ..statistics.variation import estimate_components
-from .compare import Runs, Side, describe_run, measure_run_view, read_related_runs, read_runs
-
-VIEWS = ("id", "ood")
+from ..statistics.variation import estimate_variation
+from .compare import VIEWS, Runs, Side, describe_run, read_related_runs, read_runs
 
 SHARES = ("accuracy", "exact_match")
 """Metrics that are the share of correct rows, so that the assumed disagreement of two entries applies."""
@@ -60,7 +57,7 @@ def measure_gap_recovered(
     interval, or n/a with the reason (derived/recovered.py). All runs must have the same entry identity."""
     runs = read_related_runs([run, floor, ceiling])
     metric = get_run_benchmark(runs[0]).metrics[0]
-    samples = [measure_run_view(each_run, view) for each_run in runs]
+    samples = [Side(each_run).sample(view) for each_run in runs]
     if metric.better == "lower":
         raise FarshiftError(f"gap recovered requires a metric where higher is better; {metric.name} is a loss")
     return {
@@ -76,7 +73,7 @@ def measure_gap_recovered(
 
 
 def _estimate_view(run: Run, view: str) -> Estimate:
-    estimate = estimate_mean(measure_run_view(run, view))
+    estimate = estimate_mean(Side(run).sample(view))
     if not estimate.defined:
         raise BadRun(
             f"{run.path}: {get_run_benchmark(run).metrics[0].name} is not defined on view {view}: omit this run"
@@ -145,21 +142,20 @@ def variation(run: Run | Path | str) -> dict[str, Any]:
     """
     (only,) = read_runs([run])
     side = Side(only)
-    if side.metric.per_row is None:
-        name = side.metric.name
-        raise FarshiftError(f"variation: {side.run.benchmark} is scored by {name}, which is not a mean over rows")
-    if len(side.run.seeds) < 2:
-        raise FarshiftError(f"variation: {side.run.path} has a single seed: train more seeds to measure training noise")
+    if len(only.seeds) < 2:
+        raise FarshiftError(f"variation: {only.path} has a single seed: train more seeds to measure training noise")
     views = {}
     for view in VIEWS:
-        sample = side.sample(view)
-        assert isinstance(sample, RowScores)
-        views[view] = estimate_components(sample.scores, sample.clusters).to_dict()
+        if (components := estimate_variation(side.sample(view))) is None:
+            name = side.metric.name
+            raise FarshiftError(f"variation: {only.benchmark} is scored by {name}, which is not a mean over rows")
+        record = components.to_dict()
+        views[view] = {"components": record["components"], "total": record["total"]}
     return {
-        "benchmark": side.run.benchmark,
-        "model": side.run.model,
+        "benchmark": only.benchmark,
+        "model": only.model,
         "metric": side.metric.signature,
-        "seeds": len(side.run.seeds),
+        "seeds": len(only.seeds),
         "views": views,
         "meaning": "variance of the score of one prediction, by source: analysis of variance of rows, in their "
         "clusters, crossed with training seeds",
@@ -187,7 +183,7 @@ def compute_detectable_difference(name: str, runs: Runs = (), seeds: int | None 
         part, _ = benchmark.view(view)
         clusters = encode_clusters(part.row_metadata.get("group"))
         if read:
-            samples = {str(number): measure_run_view(run, view) for number, run in enumerate(read)}
+            samples = {str(number): Side(run).sample(view) for number, run in enumerate(read)}
             difference, why = measure_detectable(samples, seeds), "not defined on these predictions"
         else:
             difference = assume_detectable(len(part), clusters) if metric.name in SHARES else None

@@ -14,13 +14,13 @@ the same estimator.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import Codes, encode_clusters, estimate_mean_covariance, make_clustering
-from ..statistics.interval import Estimate, NotAvailable, Record, compute_interval, estimate_mean
+from ..statistics.interval import Estimate, NotAvailable, Record, estimate_mean, make_estimate
 from ..statistics.sample import RowScores
 from ..statistics.variance_estimate import VarianceEstimate
 
@@ -64,25 +64,20 @@ def _estimate_gap(
     linear = RowScores(
         (failed - value * known)[:, known_rows] * known_rows.sum() * seeds / known.sum(), _NO_ENDS, known_clusters
     )
-    interaction_variance, row_clustering = linear.interaction(), make_clustering(known_clusters)
-    logit = int(known_rows.sum()) if row_clustering.treated == "random" else 0
-    shift = 0.0 if logit else (1 - 2 * value) / (known_rows.sum() + 2)
-    each = tuple((failed.sum(axis=1) / known.sum(axis=1)).tolist()) if known.any(axis=1).all() else ()
-    low, high, row_se, seed_se = compute_interval(
-        value, [by_row], [by_seed], (0.0, 1.0), interaction_variance, logit, float(shift), per_seed=each
-    )
-    return Estimate(
+    clustering, rows = make_clustering(known_clusters), int(known_rows.sum())
+    logit = clustering.treated == "random"
+    return make_estimate(
         value,
-        low,
-        high,
-        row_se,
-        seed_se,
-        int(known_rows.sum()),
-        seeds,
-        each,
-        row_clustering,
-        by_row.df,
-        sqrt(interaction_variance),
+        [by_row],
+        [by_seed],
+        (0.0, 1.0),
+        row_count=rows,
+        seed_count=seeds,
+        per_seed=(failed.sum(axis=1) / known.sum(axis=1)).tolist() if known.any(axis=1).all() else (),
+        clustering=clustering,
+        interaction=linear.interaction(),
+        logit=logit,
+        shift=0.0 if logit else (1 - 2 * value) / (rows + 2),
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, NotAvailable, Record, compute_interval
+from ..statistics.interval import Estimate, NotAvailable, Record, make_estimate
 from ..statistics.sample import Scores
 from ..statistics.variance_estimate import (
     VarianceEstimate,
@@ -110,16 +110,10 @@ def fit_isotonic(score: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[N
 
     Pool-adjacent-violators algorithm (Barlow, Bartholomew, Bremner and Brunk, Statistical Inference under Order
     Restrictions, 1972)."""
-    pools: list[tuple[float, int, int]] = []
-    for value, weight in zip(score.tolist(), rows.tolist(), strict=True):
-        length = 1
-        while pools and pools[-1][0] <= value:
-            above, pooled_weight, longer = pools.pop()
-            value = (above * pooled_weight + value * weight) / (pooled_weight + weight)
-            weight, length = weight + pooled_weight, length + longer
-        pools.append((value, weight, length))
-    values, weights, lengths = zip(*pools, strict=True)
-    return np.repeat(np.array(values), lengths), np.repeat(np.array(weights), lengths)
+    from scipy.optimize import isotonic_regression
+
+    fit = isotonic_regression(score, weights=rows, increasing=False)
+    return fit.x, np.repeat(fit.weights, np.diff(fit.blocks))
 
 
 FINE, COARSE = 200, 20
@@ -160,12 +154,8 @@ def estimate_extrapolation(
     fine, coarse = (tally_curve(severity, scores, inside, groups, most) for most in (FINE, COARSE))
     curve = fine.curve()
     level = None if isnan(curve.level) else round(curve.level, 6)
-    area, half = (
-        result if isinstance(result, NotAvailable) else replace(result, clustering=clustering)
-        for result in (_estimate_area(fine), _estimate_half(coarse))
-    )
     first, last = (round(float(end), 6) for end in curve.severity[[0, -1]])
-    return Extrapolation(area, half, level, first, last)
+    return Extrapolation(_estimate_area(fine, clustering), _estimate_half(coarse, clustering), level, first, last)
 
 
 def compute_mean_height(curve: Curve) -> float:
@@ -200,7 +190,7 @@ def find_fall_to_half(curve: Curve) -> tuple[float, VarianceEstimate] | NotAvail
     return float(curve.severity[after - 1]) + step * (above - half) / drop, noise
 
 
-def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
+def _estimate_area(sums: Tally, clustering: Clustering) -> Estimate | NotAvailable:
     curve = sums.curve()
     if len(curve.severity) < 2:
         return NotAvailable(f"every row has severity {curve.severity[0]:g}")
@@ -215,10 +205,10 @@ def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
         without = [compute_mean_height(sums.curve(groups=~left_out)) for left_out in np.eye(len(sizes), dtype=np.bool_)]
         return estimate_jackknife_variance(value, np.array(without), sizes)
 
-    return _estimate_statistic(sums, compute_mean_height, estimate_rows, floor, (0.0, 1.0))
+    return _estimate_statistic(sums, compute_mean_height, estimate_rows, floor, (0.0, 1.0), clustering)
 
 
-def _estimate_half(sums: Tally) -> Estimate | NotAvailable:
+def _estimate_half(sums: Tally, clustering: Clustering) -> Estimate | NotAvailable:
     fall = find_fall_to_half(sums.curve())
     if isinstance(fall, NotAvailable):
         return fall
@@ -229,7 +219,7 @@ def _estimate_half(sums: Tally) -> Estimate | NotAvailable:
         on_halves = np.array([_find_severity_at_half(sums.curve(groups=half)) for half in halves])
         return estimate_half_sample_variance(value, on_halves, halves, sizes)
 
-    return _estimate_statistic(sums, _find_severity_at_half, estimate_rows, floor, (-inf, inf))
+    return _estimate_statistic(sums, _find_severity_at_half, estimate_rows, floor, (-inf, inf), clustering)
 
 
 def _find_severity_at_half(curve: Curve) -> float:
@@ -243,6 +233,7 @@ def _estimate_statistic(
     estimate_rows: Callable[[NDArray[np.int64]], VarianceEstimate],
     floor: VarianceEstimate,
     bounds: tuple[float, float],
+    clustering: Clustering,
 ) -> Estimate | NotAvailable:
     """Estimate the interval of a statistic of the curve; not available if it is undefined without some rows or seeds.
     estimate_rows: its row variance, from the sizes of the groups of rows."""
@@ -253,9 +244,9 @@ def _estimate_statistic(
     if len(each) > 1:
         without = np.array([statistic(sums.curve(seeds=~mask)) for mask in each])
         seeds = estimate_jackknife_variance(value, without, np.ones(len(each), np.int64))
-    low, high, row_se, seed_se = compute_interval(value, [estimate_rows(sizes), floor], [seeds], bounds)
-    if isnan(low):
+    rows, count = [estimate_rows(sizes), floor], int(sizes.sum())
+    estimate = make_estimate(value, rows, [seeds], bounds, row_count=count, seed_count=len(each), clustering=clustering)
+    if not estimate.defined:
         return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some subsets: no interval")
-    per_seed = [statistic(sums.curve(seeds=mask)) for mask in each]
-    known = () if any(map(isnan, per_seed)) else tuple(per_seed)
-    return Estimate(value, low, high, row_se, seed_se, int(sizes.sum()), len(each), known)
+    per_seed = tuple(statistic(sums.curve(seeds=mask)) for mask in each)
+    return estimate if any(map(isnan, per_seed)) else replace(estimate, per_seed=per_seed)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import fsum, isnan, nan
+from math import fsum, nan
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..metrics import State, find_metric
-from ..metrics._base import get_probabilities
+from ..metrics._base import concatenate_states, get_probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, NotAvailable, Record, compute_interval
+from ..statistics.interval import Estimate, NotAvailable, Record, make_estimate
 from ..statistics.sample import Replicates, make_replicates
 from ..statistics.variance_estimate import estimate_end_variance, estimate_seed_variance
 
@@ -78,7 +78,7 @@ def estimate_label_error_detection(
         estimate(precision.update, precision.merge, precision.compute),
         estimate(
             lambda answers, corrupted, task: {"doubt": get_probabilities(answers)[:, 1], "corrupted": corrupted},
-            lambda left, right: {name: np.concatenate([left[name], right[name]]) for name in left},
+            concatenate_states,
             compute_f1_at_noise_rate,
         ),
     )
@@ -114,12 +114,18 @@ def compute_f1_at_noise_rate(state: State) -> float:
 def _estimate_score(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
     """Estimate a measure from a sample. `fewer`: the number of rows of the rarer kind, corrupted or intact, which
     limits the certainty of a perfect score."""
-    value = fsum(sample.per_seed) / len(sample.per_seed)
-    rows = [sample.spread(), estimate_end_variance(value, fewer)]
-    each = tuple(sample.per_seed)
-    low, high, row_se, seed_se = compute_interval(
-        value, rows, [estimate_seed_variance(each)], sample.bounds, per_seed=each
+    each = sample.per_seed
+    value = fsum(each) / len(each)
+    estimate = make_estimate(
+        value,
+        [sample.spread(), estimate_end_variance(value, fewer)],
+        [estimate_seed_variance(each)],
+        sample.bounds,
+        row_count=sample.rows,
+        seed_count=len(each),
+        per_seed=each,
+        clustering=sample.clustering,
     )
-    if isnan(low):
-        return NotAvailable(f"{value:.3f} on all rows, but not defined on some subsets: no interval")
-    return Estimate(value, low, high, row_se, seed_se, sample.rows, len(each), each, sample.clustering)
+    if estimate.defined:
+        return estimate
+    return NotAvailable(f"{value:.3f} on all rows, but not defined on some subsets: no interval")

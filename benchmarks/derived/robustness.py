@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.errors import FarshiftError
-from ..statistics.interval import Estimate, Record, compute_interval
+from ..statistics.interval import Estimate, Record, make_estimate
 from ..statistics.variance_estimate import VarianceEstimate, estimate_seed_variance
 
 FEWEST = 3
@@ -128,12 +128,10 @@ def compute_effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Rob
     ]
     per_seed = [b - line.ood(_logit(a, id.rows)) for a, b in zip(id.per_seed, ood.per_seed, strict=True)]
     value = ood.value - expected
-    low, high, _, seed_se = compute_interval(
-        value, noise, [estimate_seed_variance(per_seed)], (-1.0, 1.0), per_seed=per_seed
-    )
+    above = make_estimate(value, noise, [estimate_seed_variance(per_seed)], (-1.0, 1.0), per_seed=per_seed)
     row_se, line_se = hypot(ood.row_se, by_id * id.row_se), sqrt(noise[2].variance)
     outside = not line.least <= id.value <= line.most
-    return Robustness(value, low, high, row_se, seed_se, line_se, expected, outside, line)
+    return Robustness(value, above.low, above.high, row_se, above.seed_se, line_se, expected, outside, line)
 
 
 def _logit(accuracy: float, rows: int) -> float:

@@ -15,7 +15,7 @@ from math import floor, log10
 from ...core.errors import FarshiftError
 from ...core.text import drop_version, format_count
 from ..scoring.record import Score
-from ..statistics.interval import Estimate, HasInterval
+from ..statistics.interval import Estimate, Interval
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def get_estimate(score: Score, name: str) -> Estimate:
     raise FarshiftError(f"{score.model} on {score.benchmark} has no score {name!r}{why}: omit this run")
 
 
-def format_estimate(score_estimate: HasInterval, percent: bool) -> str:
+def format_estimate(score_estimate: Interval, percent: bool) -> str:
     """Format a value and its interval: `95.3 [94.1, 96.5]` in percent, else with two digits of the interval's width."""
     scale = 100 if percent else 1
     wide = score_estimate.high - score_estimate.low

@@ -14,7 +14,7 @@ from math import inf, isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..statistics.interval import HasInterval
+from ..statistics.interval import Interval
 from ._panels import Panel, get_estimate
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def get_marker_face(look: Look, hollow: bool) -> dict[str, Any]:
 
 def draw_marks(
     axes: Axes,
-    x: Sequence[float] | Sequence[HasInterval],
-    y: Sequence[float] | Sequence[HasInterval],
+    x: Sequence[float] | Sequence[Interval],
+    y: Sequence[float] | Sequence[Interval],
     look: Look,
     label: str,
     *,
@@ -145,7 +145,7 @@ def draw_marks(
     )
 
 
-def _get_value(item: float | HasInterval) -> float:
+def _get_value(item: float | Interval) -> float:
     return float(item if isinstance(item, int | float) else item.value)
 
 
@@ -242,7 +242,7 @@ def compute_axis_window(values: Sequence[float], bounds: Sequence[float | None] 
     return low, high
 
 
-def list_interval_ends(estimates: Iterable[HasInterval]) -> list[float]:
+def list_interval_ends(estimates: Iterable[Interval]) -> list[float]:
     """Return the ends of the intervals, which the limits of an axis must include."""
     return [end for estimate in estimates for end in (estimate.low, estimate.high)]
 

@@ -25,10 +25,10 @@ from ..answers import FAILED, Answers
 from ..benchmark import Benchmark
 from ..metrics import NO_COLUMNS, Metric, State
 from ..model import Columns, Task
-from ..runs.predictions import read_answers, sort_by_row_id
+from ..runs.predictions import read_answers
 from ..runs.run import RunLike
 from ..selection import Rule, SelectionData
-from ..statistics.clusters import Clustering, Codes, choose_cluster_treatment, encode_clusters, make_clustering
+from ..statistics.clusters import Clustering, Codes, encode_clusters, make_clustering
 from ..statistics.sample import (
     HALVED,
     Replicates,
@@ -101,7 +101,7 @@ class AnsweredRows:
         if metric.groups == "drawn":
             return self._replicates(metric, encode_clusters(groups[:, 0]), None, groups)
         strata = np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        is_random = choose_cluster_treatment(self.clusters) == "random" and _has_enough_clusters(groups, self.clusters)
+        is_random = make_clustering(self.clusters).treated == "random" and _has_enough_clusters(groups, self.clusters)
         return self._replicates(metric, self.clusters if is_random else None, None if is_random else strata, groups)
 
     def _replicates(
@@ -148,7 +148,7 @@ def _has_enough_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bo
     others."""
     assert clusters is not None
     names = sorted(set(groups[groups != ""].tolist()))
-    return all(choose_cluster_treatment(clusters[(groups == name).any(axis=1)]) == "random" for name in names)
+    return all(make_clustering(clusters[(groups == name).any(axis=1)]).treated == "random" for name in names)
 
 
 def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
@@ -169,11 +169,10 @@ class RunPredictions:
 
     def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
         self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
-        problems = find_completeness_problems(benchmark, predictions, card)
-        if problems:
+        self.blocks_of = split_blocks(predictions)
+        if problems := find_completeness_problems(benchmark, self.blocks_of, card):
             remainder = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
             raise BadRun(f"{problems[0]}{remainder}")
-        self.blocks_of = split_blocks(predictions)
 
     def has(self, part: str, candidate: str) -> bool:
         """Whether a candidate predicted a part (for all seeds, or for none)."""
@@ -181,7 +180,7 @@ class RunPredictions:
 
     def _answers(self, seed: int, part: str, candidate: str, row_ids: NDArray[np.uint64]) -> Answers:
         """Return the predictions for the rows of these ids, in their order."""
-        table = sort_by_row_id(self.blocks_of[seed, part, candidate])
+        table = self.blocks_of[seed, part, candidate]
         answers = read_answers(table, self.benchmark.task)
         ids = table["row_id"].to_numpy()
         return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]

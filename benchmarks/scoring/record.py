@@ -18,7 +18,7 @@ from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
 from ..derived.valley import Valley
-from ..statistics.interval import Estimate, HasInterval, NotAvailable, Record
+from ..statistics.interval import Estimate, Interval, NotAvailable, Record
 from ..statistics.ranks import Better
 from ..statistics.variation import Variation
 
@@ -249,7 +249,7 @@ class Score(Record):
         return "\n".join(map(escape_untrusted, lines))
 
 
-def format_estimate(estimate: HasInterval | NotAvailable) -> str:
+def format_estimate(estimate: Interval | NotAvailable) -> str:
     """Format a value and its interval, such as `0.953 [0.941, 0.965]`; `n/a` with the reason if there is none."""
     if isinstance(estimate, NotAvailable):
         return f"n/a ({estimate.reason})"

@@ -15,7 +15,7 @@ Statistics 2016), which for the intercept are, with f_c = n_c / n and u_c = f_c^
 C - 1 for C equal clusters, and fewer if some are large. Clusters of one row each give the usual variance of a mean,
 with n - 1 degrees of freedom.
 
-The treatment depends on the number of clusters (`choose_cluster_treatment`):
+The treatment depends on the number of clusters (`make_clustering`):
 
 - `random`, for FEW or more: V; inference is to the population of clusters that these are a sample of.
 - `fixed`, for 2 to FEW - 1, too few to generalise to other clusters: a stratified sample, whose variance is that of
@@ -48,11 +48,6 @@ def encode_clusters(groups: NDArray[Any] | None) -> Codes | None:
         return None
     names, inverse = np.unique(groups, return_inverse=True)
     return None if 1 < len(names) == len(groups) else inverse.astype(np.int64)
-
-
-def count_clusters(clusters: Codes | None) -> int | None:
-    """Count the clusters that have rows."""
-    return None if clusters is None else len(np.unique(clusters))
 
 
 @dataclass(frozen=True)
@@ -102,16 +97,11 @@ _WORDS = {
 
 
 def make_clustering(clusters: Codes | None) -> Clustering:
-    """Return the number of these clusters and their treatment."""
-    return Clustering(count_clusters(clusters), choose_cluster_treatment(clusters))
-
-
-def choose_cluster_treatment(clusters: Codes | None) -> Treated | None:
-    """Return how an interval treats these clusters; None if rows are independent."""
-    number = count_clusters(clusters)
-    if number is None:
-        return None
-    return "random" if number >= FEW else "fixed" if number > 1 else "one"
+    """Return the number of clusters that have rows, and how an interval treats them."""
+    if clusters is None:
+        return INDEPENDENT
+    number = len(np.unique(clusters))
+    return Clustering(number, "random" if number >= FEW else "fixed" if number > 1 else "one")
 
 
 def estimate_mean_covariance(
@@ -127,7 +117,7 @@ def estimate_mean_covariance(
     rows: Korn and Graubard, Survey Methodology 1998). Without `ends`, equal scores have no variance.
 
     NaN with 0 degrees of freedom for a single row, and if scores are not finite."""
-    how = choose_cluster_treatment(clusters)
+    how = make_clustering(clusters).treated
     if how == "one":
         clusters = None
     if ends is not None and how != "random":

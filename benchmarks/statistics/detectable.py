@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import Codes, choose_cluster_treatment, estimate_mean_covariance
+from .clusters import Codes, estimate_mean_covariance, make_clustering
 from .interval import Record, combine_crossed_variances
 from .sample import Sample
 from .variance_estimate import (
@@ -135,7 +135,7 @@ def assume_detectable(rows: int, clusters: Codes | None = None, within: float = 
     clusters (rows,): as from `encode_clusters`. `within` has no effect if clusters are fixed, or if there is only
     one."""
     variance, df = DISAGREEMENT / rows, rows - 1.0
-    if clusters is not None and choose_cluster_treatment(clusters) == "random":
+    if clusters is not None and make_clustering(clusters).treated == "random":
         sizes = np.bincount(clusters)
         variance *= 1 + within * (float((sizes**2).sum()) / rows - 1)
         df = estimate_mean_covariance(np.zeros((1, rows)), clusters)[1]

@@ -27,7 +27,7 @@ from functools import cache, reduce
 from itertools import pairwise
 from math import fsum, hypot, inf, isfinite, log, nan, sqrt, tanh
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Protocol, Self, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .clusters import INDEPENDENT, Clustering
 from .sample import Replicates, RowScores, Sample, subtract_bounds
@@ -124,40 +124,31 @@ def read_available(read: Callable[[Mapping[str, Any]], T], record: Mapping[str, 
     return NotAvailable(str(record[KEY])) if KEY in record else read(record)
 
 
-class HasInterval(Protocol):
-    """Anything with a value and the ends of its interval, such as an `Estimate`."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
 @dataclass(frozen=True)
 class Interval:
-    """A value and the ends of its interval."""
+    """A value and the ends of its interval; NaN if it has none."""
 
     value: float
     low: float
     high: float
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a value with an interval."""
+        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
 
 
 @dataclass(frozen=True)
-class ConfidenceInterval:
-    """A value with its 95 % t interval; `low` and `high` are NaN if the variance is unknown."""
+class ConfidenceInterval(Interval):
+    """A value with its 95 % t interval."""
 
-    value: float
-    low: float
-    high: float
     se: float
     df: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON with six decimals; `n/a` with the reason if there is no interval. `df` is null if it is
         infinite, since nothing in the value varies."""
-        if not (isfinite(self.value) and isfinite(self.low) and isfinite(self.high)):
+        if not self.defined:
             return NotAvailable("not defined on these predictions").to_dict()
         numbers = {"value": self.value, "low": self.low, "high": self.high, "se": self.se}
         return round_numbers(numbers) | {"df": round(self.df, 1) if isfinite(self.df) else None}
@@ -177,14 +168,11 @@ def round_numbers(numbers: Mapping[str, float], digits: int = 6) -> dict[str, fl
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Interval):
     """A value, its 95 % t interval, and its variance components. `seed_se` is None for a single seed; the interval then
     covers rows only. `row_df`: the degrees of freedom of `row_se`. `interaction_se`: the component included in both.
     `why`: the reason if there is no value or no interval."""
 
-    value: float
-    low: float
-    high: float
     row_se: float
     seed_se: float | None
     rows: int
@@ -194,11 +182,6 @@ class Estimate:
     row_df: float = inf
     interaction_se: float = 0.0
     why: str = ""
-
-    @property
-    def defined(self) -> bool:
-        """Whether there is a value with an interval."""
-        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON, rounded to six decimals to be independent of the platform's arithmetic; `n/a` with the
@@ -241,44 +224,65 @@ def is_measured(score_estimate: Estimate | NotAvailable | None) -> TypeGuard[Est
     return isinstance(score_estimate, Estimate)
 
 
-def compute_interval(
+def make_estimate(
     value: float,
-    rows: list[VarianceEstimate],
-    seeds: list[VarianceEstimate | None],
+    rows: Sequence[VarianceEstimate],
+    seeds: Sequence[VarianceEstimate | None],
     bounds: tuple[float, float],
+    *,
+    row_count: int = 0,
+    seed_count: int = 1,
+    per_seed: Sequence[float] = (),
+    clustering: Clustering = INDEPENDENT,
     interaction: float = 0.0,
-    logit: int = 0,
+    logit: bool = False,
     shift: float = 0.0,
     bias: float = 0.0,
-    per_seed: Sequence[float] = (),
-) -> tuple[float, float, float, float | None]:
-    """Compute (low, high, row_se, seed_se) of the t interval around `value`, clipped to `bounds`; NaN if undefined.
+    why: str = "",
+) -> Estimate:
+    """Make an estimate with the t interval around `value`, clipped to `bounds`; NaN if undefined.
 
-    interaction: the variance included in both `rows` and `seeds`. logit: the number of rows if the interval is to be
-    symmetric in the logit of the value's position between finite `bounds`, else 0. shift: the offset of the interval's
-    centre from the value; the interval always contains the value. bias: that of the value; the interval is then that
-    around the value together with that around the value without it. per_seed: the seeds' values; if some learn and
-    others fail, the interval is their range, widened by the interval of the rows."""
+    rows, seeds: independent variance components. interaction: the variance included in both. logit: whether the
+    interval is symmetric in the logit of the value's position between finite `bounds`. shift: the offset of the
+    interval's centre from the value; the interval always contains the value. bias: that of the value; the interval is
+    then that around the value together with that around the value without it. per_seed: the seeds' values; if some
+    learn and others fail, the interval is their range, widened by the interval of the rows."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
+    by_rows, ends = sum_variances(rows), list[float]()
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
-        return nan, nan, row_se, seed_se
-    if has_split_seeds(per_seed, bounds):
-        reach = compute_reach(sum_variances(rows))
-        return max(bounds[0], min(per_seed) - reach), min(bounds[1], max(per_seed) + reach), row_se, seed_se
-    reach = compute_reach(combine_crossed_variances(rows, known, interaction))
-    ends = [value]
-    for centre in {value, value - bias}:
-        if logit:
-            ends += _compute_logit_interval(centre, reach, bounds, logit)
-        else:
-            ends += centre + shift - reach, centre + shift + reach
-    return max(bounds[0], min(ends)), min(bounds[1], max(ends)), row_se, seed_se
+        pass
+    elif has_split_seeds(per_seed, bounds):
+        reach = compute_reach(by_rows)
+        ends = [min(per_seed) - reach, max(per_seed) + reach]
+    else:
+        reach = compute_reach(combine_crossed_variances(rows, known, interaction))
+        ends = [value]
+        for centre in {value, value - bias}:
+            if logit:
+                ends += _compute_logit_interval(centre, reach, bounds, row_count)
+            else:
+                ends += centre + shift - reach, centre + shift + reach
+    low, high = (max(bounds[0], min(ends)), min(bounds[1], max(ends))) if ends else (nan, nan)
+    return Estimate(
+        value,
+        low,
+        high,
+        row_se,
+        seed_se,
+        row_count,
+        seed_count,
+        tuple(per_seed),
+        clustering,
+        by_rows.df,
+        sqrt(interaction),
+        why,
+    )
 
 
 def combine_crossed_variances(
-    rows: list[VarianceEstimate], seeds: list[VarianceEstimate], interaction: float
+    rows: Sequence[VarianceEstimate], seeds: Sequence[VarianceEstimate], interaction: float
 ) -> VarianceEstimate:
     """Combine the variances of rows and seeds, counting their common component, the `interaction`, once.
 
@@ -318,37 +322,35 @@ def _compute_logit_interval(value: float, reach: float, bounds: tuple[float, flo
     return low, high
 
 
-def _make_estimate(
-    per_seed: list[float],
-    samples: list[Sample],
-    seeds: list[VarianceEstimate | None],
+def _estimate_samples(
+    value: float,
+    samples: Sequence[Sample],
+    seeds: Sequence[VarianceEstimate | None],
     bounds: tuple[float, float],
     trained: Sequence[Sample],
-    logit: bool = False,
-    shift: float = 0.0,
+    **form: Any,
 ) -> Estimate:
-    """Make an estimate from values per seed, with the row variance of all `samples` and the seeds of `trained`."""
-    value, rows = compute_average(per_seed), [sample.spread() for sample in samples]
-    interaction = fsum(sample.interaction() for sample in trained)
-    bias = samples[0].bias - fsum(sample.bias for sample in samples[1:])
-    count = sum(sample.rows for sample in samples)
-    low, high, row_se, seed_se = compute_interval(
-        value, rows, seeds, bounds, interaction, count if logit else 0, shift, bias, per_seed
-    )
-    return Estimate(
+    """Make an estimate with the row variance of all `samples`, and the interaction of the `trained` models."""
+    return make_estimate(
         value,
-        low,
-        high,
-        row_se,
-        seed_se,
-        count,
-        len(per_seed),
-        tuple(per_seed),
-        reduce(Clustering.beside, (sample.clustering for sample in samples)),
-        sum_variances(rows).df,
-        sqrt(interaction),
-        next((sample.why for sample in trained if sample.why), ""),
+        [sample.spread() for sample in samples],
+        seeds,
+        bounds,
+        row_count=sum(sample.rows for sample in samples),
+        clustering=reduce(Clustering.beside, (sample.clustering for sample in samples)),
+        interaction=fsum(sample.interaction() for sample in trained),
+        bias=samples[0].bias - fsum(sample.bias for sample in samples[1:]),
+        why=next((sample.why for sample in trained if sample.why), ""),
+        **form,
     )
+
+
+def _estimate_model(samples: Sequence[Sample], per_seed: Sequence[float], **form: Any) -> Estimate:
+    """Make an estimate of one model from its values per seed: on a sample, or of the difference of two."""
+    bounds = reduce(subtract_bounds, (sample.bounds for sample in samples))
+    seeds = [estimate_bounded_seed_variance(per_seed, bounds)]
+    form |= {"per_seed": per_seed, "seed_count": len(per_seed)}
+    return _estimate_samples(compute_average(per_seed), samples, seeds, bounds, samples, **form)
 
 
 def estimate_mean(sample: Sample) -> Estimate:
@@ -356,17 +358,14 @@ def estimate_mean(sample: Sample) -> Estimate:
     shift = sample.shift() if isinstance(sample, RowScores) else 0.0
     is_skewed = sample.clustering.treated == "random" or isinstance(sample, Replicates)
     logit = is_skewed and has_finite_ends(sample.bounds) and not sample.bias  # without its bias, it can be at the end
-    seeds = [estimate_bounded_seed_variance(sample.per_seed, sample.bounds)]
-    return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, shift)
+    return _estimate_model([sample], sample.per_seed, logit=logit, shift=shift)
 
 
 def estimate_gap(left: Sample, right: Sample) -> Estimate:
     """Estimate left - right of the *same* models on different rows: ID minus OOD.
 
     Row variances add; the seed variance is that of the per-seed gaps, so effects common to both scores cancel."""
-    samples, per_seed = [left, right], [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
-    bounds = subtract_bounds(left.bounds, right.bounds)
-    return _make_estimate(per_seed, samples, [estimate_bounded_seed_variance(per_seed, bounds)], bounds, samples)
+    return _estimate_model([left, right], [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)])
 
 
 def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
@@ -395,5 +394,5 @@ def _estimate_difference(
     differences."""
     value = compute_average(values[0]) - compute_average(values[1])
     seeds = [estimate_bounded_seed_variance(*side) for side in zip(values, bounds, strict=True)]
-    estimate = _make_estimate([value], rows, seeds, subtract_bounds(*bounds), trained)
-    return replace(estimate, seeds=min(map(len, values)), per_seed=())
+    count = min(map(len, values))
+    return _estimate_samples(value, rows, seeds, subtract_bounds(*bounds), trained, seed_count=count)

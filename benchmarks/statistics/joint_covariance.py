@@ -42,7 +42,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import Codes, choose_cluster_treatment, compute_degrees_of_freedom, estimate_mean_covariance
+from .clusters import Codes, compute_degrees_of_freedom, estimate_mean_covariance, make_clustering
 from .sample import Replicates, RowScores, Sample
 from .variance_estimate import (
     VarianceEstimate,
@@ -219,7 +219,7 @@ def _estimate_row_covariance(samples: Sequence[RowScores]) -> tuple[Matrix, floa
         raise ValueError("ranked entries must be scored on the same rows with the same clusters")
     copies = _find_copies([sample.scores.tobytes() for sample in samples])
     ends = np.array([high - low if has_finite_ends((low, high)) else 0.0 for low, high in (s.bounds for s in samples)])
-    are_independent = choose_cluster_treatment(first.clusters) in (None, "one") and first.rows > 1
+    are_independent = make_clustering(first.clusters).treated in (None, "one") and first.rows > 1
     if are_independent and all(((sample.scores == 0) | (sample.scores == 1)).all() for sample in samples):
         counts = np.stack([sample.scores.sum(axis=0) for sample in samples])
         covariance, df = estimate_count_covariance(counts, [len(sample.scores) for sample in samples]), first.rows - 1.0
@@ -246,7 +246,7 @@ def estimate_count_covariance(counts: Matrix, seeds: Sequence[int]) -> Matrix:
 def _compute_design_effect(means: Matrix, clusters: Codes | None) -> Matrix:
     """Compute the design effect of each entry's scores (M, n) after subtracting the mean over entries, (M,): the number
     of rows that are equivalent to one independent row, at least 1."""
-    if choose_cluster_treatment(clusters) != "random":
+    if make_clustering(clusters).treated != "random":
         return np.ones(len(means))
     deviations = means - means.mean(axis=0)
     clustered, plain = (

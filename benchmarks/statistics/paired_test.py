@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.draws import draw_bits
-from .clusters import Codes, choose_cluster_treatment
+from .clusters import Codes, make_clustering
 from .interval import combine_crossed_variances, estimate_bounded_seed_variance, estimate_paired_difference
 from .sample import RowScores, Sample
 from .variance_estimate import compute_average, compute_two_sided_p
@@ -56,13 +56,13 @@ def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
     if not isinstance(left, RowScores) or not isinstance(right, RowScores):
         return record
     record["tests"] = "these trained models, on other rows like these"
-    if choose_cluster_treatment(left.clusters) == "random":
+    if make_clustering(left.clusters).treated == "random":
         record["tests"] = "these trained models, on other clusters of rows like these"
     return record | _run_exact_test(left, right)
 
 
 def _run_exact_test(left: RowScores, right: RowScores) -> dict[str, Any]:
-    clustered = choose_cluster_treatment(left.clusters) == "random"
+    clustered = make_clustering(left.clusters).treated == "random"
     if not clustered and (counts := _count_one_sided_rows(left, right)) is not None:
         p, mid_p = run_mcnemar(*counts)
         record = {"test": "McNemar, exact binomial", "p": p, "mid_p": mid_p}
@@ -144,7 +144,7 @@ _ROUNDING = 1e-12
 def compute_flip_units(differences: NDArray[np.float64], clusters: Codes | None = None) -> NDArray[np.float64]:
     """Return the units to flip: the rows' differences (n,), or their sums over clusters, without zeros. If clusters are
     fixed (clusters.py), rows are flipped."""
-    if clusters is None or choose_cluster_treatment(clusters) != "random":
+    if clusters is None or make_clustering(clusters).treated != "random":
         flipped = differences
     else:
         flipped = np.bincount(clusters, differences).astype(np.float64)

@@ -22,8 +22,6 @@ from .clusters import (
     INDEPENDENT,
     Clustering,
     Codes,
-    choose_cluster_treatment,
-    count_clusters,
     encode_clusters,
     estimate_mean_covariance,
     make_clustering,
@@ -199,8 +197,8 @@ def assign_row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None
 
 def count_jackknife_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) -> int:
     """Return the number of jackknife groups: GROUPS, or the number of random clusters or of rows if it is smaller."""
-    are_random = choose_cluster_treatment(clusters) == "random"
-    return min(GROUPS, (count_clusters(clusters) or 0) if are_random else len(row_ids))
+    clustering = make_clustering(clusters)
+    return min(GROUPS, (clustering.count or 0) if clustering.treated == "random" else len(row_ids))
 
 
 def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) -> NDArray[np.int64]:
@@ -209,7 +207,7 @@ def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) 
     Random clusters are assigned whole, so group sizes differ by at most one cluster. Fixed clusters are treated as
     strata, so that every group has a proportional share of each. Without clusters, group sizes differ by at most one
     row."""
-    how = choose_cluster_treatment(clusters)
+    how = make_clustering(clusters).treated
     if clusters is not None and how == "random":
         names, first = np.unique(clusters[draw_permutation("jackknife", row_ids)], return_index=True)
         cluster_group = np.empty(int(names[-1]) + 1, np.int64)

@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 from ...core.draws import derive_key
 from .clusters import (
     Codes,
-    choose_cluster_treatment,
     compute_degrees_of_freedom,
     compute_robust_terms,
     estimate_mean_covariance,
+    make_clustering,
 )
 
 LEVEL = 0.95
@@ -74,7 +74,7 @@ def estimate_row_variance(
     A mean at the end of its scale has no sample variance, but is still uncertain: if the scale has two finite `ends`,
     they are added as rows (as Agresti and Coull 1998 do with two of each)."""
     seeds = scores.shape[0]
-    if choose_cluster_treatment(clusters) in ("random", "fixed"):
+    if make_clustering(clusters).treated in ("random", "fixed"):
         given = ends if has_finite_ends(ends) else None
         covariance, df = estimate_mean_covariance(scores.sum(axis=0, keepdims=True) / seeds, clusters, given)
         return VarianceEstimate(float(covariance[0, 0]), df)

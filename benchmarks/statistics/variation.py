@@ -14,9 +14,8 @@ clipping at 0. Their sum is the variance of the score of a single prediction, fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import fsum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,27 +27,29 @@ from .sample import RowScores, Sample, Scores
 
 
 @dataclass(frozen=True)
-class Components:
-    """Variance components of the score of a single prediction. `clusters`: None without clusters, or with only one."""
+class Component(Record):
+    """A variance and its share of the total."""
 
-    clusters: float | None
-    rows: float
-    seeds: float
-    rows_by_seeds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON: `variance` and `share` of each component, with six decimals, and the total."""
-        named = {"draws": None, **asdict(self)}  # the records of boards have the key `draws`
-        total = fsum(value for value in named.values() if value is not None)
-        shares = {
-            name: value if value is None else {"variance": round(value, 6), "share": round(value / (total or 1.0), 6)}
-            for name, value in named.items()
-        }
-        return {"components": shares, "total": round(total, 6)}
+    variance: float
+    share: float
 
 
-def estimate_components(scores: Scores, clusters: Codes | None = None) -> Components:
-    """Estimate the components of `scores` (seeds, rows) with at least two seeds and rows, and `clusters` (rows,)."""
+@dataclass(frozen=True)
+class Variation(Record):
+    """The variance of a single prediction's score by source (`estimate_components`), with six decimals; sources that do
+    not vary are None. rows, seeds, clusters: those of the sample from which it was estimated, as in an `Estimate`."""
+
+    components: Mapping[str, Component | None]
+    total: float
+    rows: int
+    seeds: int
+    clusters: int | None = None
+    clusters_are: str | None = None
+
+
+def estimate_components(scores: Scores, clusters: Codes | None = None) -> dict[str, float | None]:
+    """Estimate the components of `scores` (seeds, rows) with at least two seeds and rows, and `clusters` (rows,), by
+    name; `clusters` is None without clusters, or with only one."""
     seeds, rows = scores.shape
     if seeds < 2 or rows < 2:
         given = f"{format_count(seeds, 'seed')} on {format_count(rows, 'row')}"
@@ -57,8 +58,12 @@ def estimate_components(scores: Scores, clusters: Codes | None = None) -> Compon
     residual = _compute_mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
     seed = (rows * _compute_mean_square(by_seed - mean, seeds - 1) - residual) / rows
     between, within = _estimate_cluster_variances(by_row, clusters)
-    cluster = None if between is None else max(between, 0.0)
-    return Components(cluster, max(within - residual / seeds, 0.0), max(seed, 0.0), residual)
+    return {
+        "clusters": None if between is None else max(between, 0.0),
+        "rows": max(within - residual / seeds, 0.0),
+        "seeds": max(seed, 0.0),
+        "rows_by_seeds": residual,
+    }
 
 
 def _compute_mean_square(deviations: NDArray[np.float64], df: int) -> float:
@@ -77,32 +82,15 @@ def _estimate_cluster_variances(means: NDArray[np.float64], clusters: Codes | No
     return (between - within) / ((rows - float(np.sum(sizes**2)) / rows) / (count - 1)), within
 
 
-@dataclass(frozen=True)
-class Component(Record):
-    """A variance and its share of the total."""
-
-    variance: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Variation(Record):
-    """The variance of a single prediction's score by source; sources that do not vary are None. rows, seeds, clusters:
-    those of the sample from which it was estimated, as in an `Estimate`."""
-
-    components: Mapping[str, Component | None]
-    total: float
-    rows: int
-    seeds: int
-    clusters: int | None = None
-    clusters_are: str | None = None
-
-
 def estimate_variation(sample: Sample) -> Variation | None:
-    """Estimate the components of a measured view, with six decimals; None unless it is a mean over rows with several
-    seeds."""
+    """Estimate the components of a measured view; None unless it is a mean over rows with several seeds."""
     if not isinstance(sample, RowScores) or min(sample.scores.shape) < 2 or not np.isfinite(sample.scores).all():
         return None
-    record = estimate_components(sample.scores, sample.clusters).to_dict()
-    counts = {"rows": sample.rows, "seeds": len(sample.scores), **sample.clustering.to_dict()}
-    return Variation.from_dict(record | counts)
+    components = {"draws": None} | estimate_components(sample.scores, sample.clusters)  # records of boards have `draws`
+    total = fsum(value for value in components.values() if value is not None)
+    shares = {
+        name: value if value is None else Component(round(value, 6), round(value / (total or 1.0), 6))
+        for name, value in components.items()
+    }
+    seeds, rows = sample.scores.shape
+    return Variation(shares, round(total, 6), rows, seeds, *sample.clustering.to_dict().values())

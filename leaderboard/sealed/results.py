@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import fsum, isfinite, sqrt
+from math import fsum, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.answered_rows import RunPredictions
-from ...benchmarks.statistics.interval import NotAvailable, compute_interval
+from ...benchmarks.statistics.interval import NotAvailable, make_estimate
 from ...benchmarks.statistics.paired_test import adjust_by_holm
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.variance_estimate import VarianceEstimate, compute_average, compute_two_sided_p
@@ -98,14 +98,11 @@ def estimate_difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]
     value = compute_average(per_seed)
     spreads = [estimate_cell_variance(sample, names) for sample, names in zip(samples, cells, strict=True)]
     reach = (left.bounds[0] - right.bounds[1], left.bounds[1] - right.bounds[0])
-    low, high, row_se, _ = compute_interval(value, spreads, [], reach)
-    if not all(map(isfinite, (value, low, high))):
+    estimate = make_estimate(value, spreads, [], reach)
+    if not estimate.defined:
         return NotAvailable("not defined on these rows and answers").to_dict()
     return {
-        "value": round(value, 6),
-        "low": round(low, 6),
-        "high": round(high, 6),
-        "row_se": round(row_se, 6),
+        **{name: round(getattr(estimate, name), 6) for name in ("value", "low", "high", "row_se")},
         "p": round(_compute_p_value(value, spreads), 6),
         "rows": [left.rows, right.rows],
         "per_seed": [round(seed_value, 6) for seed_value in per_seed],

@@ -18,10 +18,10 @@ from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import (
     NotAvailable,
-    compute_interval,
     estimate_gap,
     estimate_mean,
     estimate_paired_difference,
+    make_estimate,
 )
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
@@ -260,12 +260,12 @@ def test_rows_without_a_finite_score_give_no_number(bad):
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e200])
 def test_an_interval_scales_with_what_it_is_of(size):
-    low, high, row_se, seed_se = compute_interval(
-        0.0, [VarianceEstimate(2.0, 9)], [VarianceEstimate(3.0, 4)], (-np.inf, np.inf)
-    )
-    scaled = compute_interval(0.0, [VarianceEstimate(2 * size, 9)], [VarianceEstimate(3 * size, 4)], (-np.inf, np.inf))
-    assert seed_se is not None
-    assert scaled == pytest.approx([value * np.sqrt(size) for value in (low, high, row_se, seed_se)], rel=1e-12)
+    def scale(by: float) -> list[float | None]:
+        rows, seeds = VarianceEstimate(2 * by, 9), VarianceEstimate(3 * by, 4)
+        estimate = make_estimate(0.0, [rows], [seeds], (-np.inf, np.inf))
+        return [estimate.low, estimate.high, estimate.row_se, estimate.seed_se]
+
+    assert scale(size) == pytest.approx([value * np.sqrt(size) for value in scale(1.0)], rel=1e-12)
 
 
 def test_a_primary_metric_of_probabilities_says_that_the_model_gave_none(tmp_path, monkeypatch):
