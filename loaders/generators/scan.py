@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-_ACTS = ("walk", "look", "run", "jump")
+VERBS = ("walk", "look", "run", "jump")
 _DIRECTIONS = ("left", "right")
 _TIMES = {"": 1, " twice": 2, " thrice": 3}
 
 
 def _expand_verbs() -> dict[str, list[str]]:
-    verbs = {act: [f"I_{act.upper()}"] for act in _ACTS}
+    verbs = {act: [f"I_{act.upper()}"] for act in VERBS}
     for direction in _DIRECTIONS:
         turn = f"I_TURN_{direction.upper()}"
-        for word in (*_ACTS, "turn"):
+        for word in (*VERBS, "turn"):
             act = [] if word == "turn" else [f"I_{word.upper()}"]
             verbs[f"{word} {direction}"] = [turn, *act]
             verbs[f"{word} opposite {direction}"] = [turn, turn, *act]

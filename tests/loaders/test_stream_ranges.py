@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,7 @@ from farshift import FarshiftError, stream
 from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import files as remote_files
-from farshift.loaders.stream.files import CachedFile, HttpFile, coalesce_ranges
+from farshift.loaders.stream.files import HttpFile, coalesce_ranges
 from hypothesis import given
 from hypothesis import strategies as st
 from servers import Site, serve_folder
@@ -210,38 +208,3 @@ def test_a_wrong_byte_is_not_kept(exports):
             ids(part.batches(4096))
         site.files[shard] = full
         assert len(ids(part.batches(4096))) == len(part)
-
-
-CONTENT = BODY[:300]
-
-
-@dataclass
-class Counted:
-    """A file that counts how often each byte is requested, and fails as often as it is told to."""
-
-    failures: int = 0
-    requested: np.ndarray = field(default_factory=lambda: np.zeros(len(CONTENT), int))
-    name, size, identity = "counted", len(CONTENT), "one"
-
-    def read(self, start: int, stop: int, cancel: threading.Event) -> bytes:
-        if self.failures:
-            self.failures -= 1
-            raise Unavailable("gone for now")
-        self.requested[start:stop] += 1
-        return CONTENT[start:stop]
-
-
-def test_threads_read_each_block_once_and_a_failure_is_the_reader_s_own(monkeypatch):
-    monkeypatch.setattr(remote_files, "BLOCK", 7)
-    file = Counted()
-    cached = CachedFile(file)
-    with ThreadPoolExecutor(8) as pool:
-        result = list(
-            pool.map(lambda start: cached.read(start % 250, start % 250 + 50, threading.Event()), range(0, 4000, 7))
-        )
-    assert all(content == CONTENT[start % 250 :][:50] for start, content in zip(range(0, 4000, 7), result, strict=True))
-    assert file.requested.max() == 1
-    again = CachedFile(Counted(failures=1))
-    with pytest.raises(Unavailable):
-        again.read(0, 9, threading.Event())
-    assert again.read(0, 9, threading.Event()) == CONTENT[:9]
