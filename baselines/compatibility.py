@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..core.errors import BadDefinition, ModelError
-from ..core.plugins import find_module_file, load_module
-from .recipe import Recipe, find_named_file, find_plugin_files, read_literal
+from ..core.errors import ModelError
+from ..core.plugins import load_module
+from .recipe import Recipe, find_named_file, find_plugin_files, read_declaration, read_literal
 
 if TYPE_CHECKING:
     from ..benchmarks.model import Task
@@ -17,9 +17,7 @@ def list_required_data(recipe: Recipe) -> tuple[str, ...]:
     """The data that a recipe requires: names of `algorithm.TOUCHABLE`."""
     if recipe.algorithm is None:
         return ("train",)
-    data_names: tuple[str, ...] = read_literal(
-        find_module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TOUCHES"
-    )
+    data_names: tuple[str, ...] = read_declaration(recipe.algorithm, "TOUCHES")
     stops = recipe.settings.get("check_every") and recipe.settings.get("patience")
     return (*data_names, "id_val") if stops and "id_val" not in data_names else data_names
 
@@ -41,7 +39,7 @@ def check_task(recipe: Recipe, task: Task) -> None:
             f"{recipe.name}: the network {recipe.network} is for {' and '.join(list_tasks(sort))} tasks, "
             f"and this is a {task.type} task{_suggest_alternatives(task)}"
         )
-    tasks = read_literal(find_module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
+    tasks = read_declaration(recipe.algorithm, "TASKS")
     if task.type not in tasks:
         raise ModelError(
             f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "
@@ -92,10 +90,7 @@ def reads_images(network: str) -> bool:
 
 
 def _reads(network: str, kind: str) -> bool:
-    try:
-        return bool(read_literal(find_named_file("network", "networks", network), "READS") == kind)
-    except BadDefinition:  # no READS: any input
-        return False
+    return bool(read_literal(find_named_file("network", "networks", network), "READS", "") == kind)
 
 
 def check_inputs(recipe: Recipe, benchmark: str, task: Task, images: bool) -> None:

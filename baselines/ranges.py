@@ -1,7 +1,5 @@
 """Permitted values of settings, checked before anything is trained."""
 
-from __future__ import annotations
-
 from math import inf, isfinite
 from typing import Any
 

@@ -158,9 +158,13 @@ def find_plugin_files(sort: Sort) -> dict[str, Path]:
     return find_files_by_name(f"baselines/{sort}", ".toml" if sort == "recipes" else ".py")
 
 
-def read_literal(file: Path, name: str) -> Any:
-    """Read a literal assigned at the top level of a Python file from its syntax tree, without importing the file."""
-    return deepcopy(_parse_literal(file.read_text(encoding="utf-8"), file, name))
+def read_literal(file: Path, name: str, default: Any = ...) -> Any:
+    """Read a literal assigned at the top level of a Python file from its syntax tree, without importing the file. If
+    there is none, `default`; without one `BadDefinition`."""
+    literal = _parse_literal(file.read_text(encoding="utf-8"), file, name)
+    if literal is default is ...:
+        raise BadDefinition(f"{file} has no {name}: add it at the top, as a literal")
+    return default if literal is ... else deepcopy(literal)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -172,7 +176,16 @@ def _parse_literal(text: str, file: Path, name: str) -> Any:
                 return ast.literal_eval(node.value)  # type: ignore[attr-defined]
             except ValueError as error:
                 raise BadDefinition(f"{file}: {name} must be a literal") from error
-    raise BadDefinition(f"{file} has no {name}: add it at the top, as a literal")
+    return ...
+
+
+_DECLARED: dict[str, Any] = {"TASKS": ("classification",), "TOUCHES": ("train",), "SEARCH": {}}
+"""What an algorithm is that does not say so."""
+
+
+def read_declaration(algorithm: str, name: str) -> Any:
+    """A constant of an algorithm's file: `KIND`, `CITATION`, `TASKS`, `TOUCHES` or `SEARCH`."""
+    return read_literal(find_named_file("algorithm", "algorithms", algorithm), name, _DECLARED.get(name, ...))
 
 
 def read_settings(file: Path) -> dict[str, Setting]:

@@ -63,13 +63,13 @@ class Answers:
         scores = None if self.scores is None else self.scores[rows]
         return Answers(self.prediction[rows], self.status[rows], scores)
 
-    def scatter(self, mask: NDArray[np.bool_]) -> Answers:
-        """Place these answers at the rows of a mask (n,); the other rows are lost."""
-        placeholder: Any = "" if self.prediction.dtype == object else 0
-        prediction = np.full(len(mask), placeholder, self.prediction.dtype)
+    def scatter(self, mask: NDArray[np.bool_], status: NDArray[np.int8] | None = None) -> Answers:
+        """Place these answers at the rows of a mask (n,). status: (n,), by default `FAILED` for the other rows."""
+        if status is None:
+            status = np.full(len(mask), FAILED, np.int8)
+            status[mask] = self.status
+        prediction = np.full(len(mask), "" if self.prediction.dtype == object else 0, self.prediction.dtype)
         prediction[mask] = self.prediction
-        status = np.full(len(mask), FAILED, np.int8)
-        status[mask] = self.status
         scores = None
         if self.scores is not None:
             width = self.scores.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
                 raise _make_error(f"Answers without scores of the {task.classes} labels", location)
             scores = None if answer.scores is None else np.asarray(answer.scores)
             values = scores if task.type == "multilabel" else np.asarray(answer.prediction)
-            return _fill_rows(values, status.astype(np.int8), location, task, scores)
+            return _parse_answered(values, status.astype(np.int8), location, task, scores)
         if isinstance(answer, np.ma.MaskedArray):
             answer = answer.tolist()  # masked values become None
         # Only these may have None or `Failed` in them.
@@ -88,8 +88,8 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
             _check_count(len(answer), location)
             kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in answer]
             if any(kinds):
-                return _fill_rows(answer, np.array(kinds, np.int8), location, task)
-        return _parse_array(answer if task.in_text else np.asarray(answer), location, task)
+                return _parse_answered(answer, np.array(kinds, np.int8), location, task)
+        return _parse_rows(answer, location, task)
 
 
 def _make_error(
@@ -101,34 +101,27 @@ def _make_error(
     return ModelError(f"predict returned {what}{rows}{why} on {location}")
 
 
-def _fill_rows(
+def _parse_answered(
     values: Any, status: NDArray[np.int8], location: BatchLocation, task: Task, scores: NDArray[Any] | None = None
 ) -> Answers:
     """Return answers of which some rows have no prediction: only the values of those that have one are read. scores:
     probabilities given beside the predictions."""
     _check_count(len(status), location)
-    here = np.flatnonzero(status == ANSWERED)
-    there = BatchLocation(location.part, location.batch, location.rows[here])
-    given: Any = values[here] if isinstance(values, np.ndarray) else [values[row] for row in here]
-    given = given if task.in_text else np.asarray(given)
-    width = task.classes or 0
-    if task.type == "multilabel":
-        filled = np.zeros((len(status), width), np.float32)
-        if len(here):
-            filled[here] = _parse_label_scores(given, there, task)
-        return Answers((filled > 0).sum(axis=1), status, filled)
+    if scores is not None:
+        _check_count(len(scores), location)
+    here = status == ANSWERED
+    if not here.any():
+        return make_empty_answers(task).scatter(here, status)
+    given = values[here] if isinstance(values, np.ndarray) else [values[row] for row in np.flatnonzero(here)]
+    there = replace(location, rows=location.rows[here])
+    return _parse_rows(given, there, task, None if scores is None else scores[here]).scatter(here, status)
+
+
+def make_empty_answers(task: Task) -> Answers:
+    """Return answers without rows."""
     kind: Any = object if task.in_text else np.float64 if task.type == "regression" else np.int64
-    prediction = np.full(len(status), "" if task.in_text else 0, kind)
-    if scores is None:
-        if len(here):
-            prediction[here] = _parse_array(given, there, task).prediction
-        return Answers(prediction, status)
-    _check_count(len(scores), location)
-    filled = np.full((len(status), width), 1 / (width or 1), np.float32)
-    if len(here):
-        prediction[here] = _parse_predictions(given, there, task)
-        filled[here] = _parse_probabilities(scores[here], there, task)
-    return Answers(prediction, status, filled)
+    scores = np.empty((0, task.classes or 0), np.float32) if task.type == "multilabel" else None
+    return Answers.all_given(np.empty(0, kind), scores)
 
 
 def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
@@ -149,14 +142,19 @@ def _check_count(given: int, location: BatchLocation) -> None:
         raise _make_error(f"{format_count(given, 'prediction')} for {expected}", location)
 
 
-def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
-    """Return answers in which every row has a prediction."""
+def _parse_rows(values: Any, location: BatchLocation, task: Task, scores: NDArray[Any] | None = None) -> Answers:
+    """Return answers in which every row has a prediction. scores: probabilities given beside the predictions."""
+    values = values if task.in_text else np.asarray(values)
     if task.type == "multilabel":
-        scores = _parse_label_scores(np.asarray(values), location, task)
-        return Answers.all_given((scores > 0).sum(axis=1), scores)
+        given = _parse_label_scores(values, location, task)
+        return Answers.all_given((given > 0).sum(axis=1), given)
+    if scores is not None:
+        return Answers.all_given(
+            _parse_predictions(values, location, task), _parse_probabilities(scores, location, task)
+        )
     if task.type == "classification" and values.ndim == 2 and values.dtype.kind == "f":
-        scores = _parse_probabilities(values, location, task)
-        return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
+        given = _parse_probabilities(values, location, task)
+        return Answers.all_given(given.argmax(axis=1).astype(np.int64), given)
     return Answers.all_given(_parse_predictions(values, location, task))
 
 

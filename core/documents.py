@@ -24,10 +24,6 @@ class BadDocument(BadData, ValueError):
     """A text that is not JSON or TOML, or exceeds a bound."""
 
 
-class TooDeep(BadDocument):
-    """A text whose lists and tables are nested too deeply."""
-
-
 def parse_json(
     content: str | bytes | bytearray,
     kind: type = object,
@@ -70,7 +66,7 @@ def parse_messages(text: str) -> list[dict[str, Any]] | None:
 
 def _explain(error: Exception, before: str = "") -> BadDocument:
     if isinstance(error, RecursionError):
-        return TooDeep(f"{before}it is nested over {DOCUMENT_DEPTH} deep")
+        return BadDocument(f"{before}it is nested over {DOCUMENT_DEPTH} deep")
     if isinstance(error, UnicodeEncodeError):
         half = f"\\u{ord(error.object[error.start]):04x}"
         return BadDocument(f"{before}{half} is not a character (a lone surrogate)")

@@ -33,6 +33,13 @@ def sound(number: int = 0, rate: int = 8000) -> bytes:
     return out.getvalue()
 
 
+def column(*values: object) -> np.ndarray:
+    """Values of any kind as a column of objects."""
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
+
+
 def folder(where: Path, files: Mapping[str, bytes]) -> Path:
     for name, content in files.items():
         path = where / name

@@ -1,12 +1,14 @@
-"""Dot plots with intervals as SVG: a panel a benchmark, a row a model. The same scores give the same bytes."""
+"""Figures of scores with intervals as SVG, whose bytes follow from the scores: dot plots, and OOD against ID."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import log
 
 from farshift.baselines.running.recorded_scores import RecordedScore
 from farshift.baselines.running.results import get_recipe_name
+from farshift.benchmarks.derived.robustness import Line
 
 ROW, GAP, TOP, MARGIN = 13, 22, 34, 130
 """Height of a row, and the space between panels, above the rows and left of them, in pixels."""
@@ -40,6 +42,51 @@ def draw_panels(panels: Mapping[str, Mapping[str, RecordedScore]], rows: Sequenc
         ]
         parts.append("</g>")
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def draw_robustness(heads: Mapping[str, Mapping[int, RecordedScore]], line: Line) -> str:
+    """Draw OOD against ID scores on logit axes, with the line from which effective robustness is measured (Taori et
+    al., 2020).
+
+    heads: the scores by the layers of the network, which are the size of the dot, by what has one colour."""
+
+    def to_x(share: float) -> float:
+        return 50 + 900 * (_logit(share) - _logit(0.79))
+
+    def to_y(share: float) -> float:
+        return 320 - 220 * (_logit(share) - _logit(0.45))
+
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 590 360" width="590" height="360" '
+        'font-family="sans-serif" font-size="10">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        '<text x="50" y="356">ID accuracy (%)</text><text x="50" y="14">OOD accuracy (%)</text>',
+    ]
+    for value in range(80, 88):
+        x = to_x(value / 100)
+        parts.append(f'<path d="M{x:.1f} 24V326" stroke="#eee"/>')
+        parts.append(f'<text x="{x:.1f}" y="340" text-anchor="middle" fill="#595959">{value}</text>')
+    for value in range(45, 76, 5):
+        y = to_y(value / 100)
+        parts.append(f'<path d="M50 {y:.1f}H570" stroke="#ddd"/>')
+        parts.append(f'<text x="44" y="{y + 3:.1f}" text-anchor="end" fill="#595959">{value}</text>')
+    ends = [(low, line.ood(_logit(low))) for low in (0.80, 0.87)]
+    path = "L".join(f"{to_x(low):.1f} {to_y(high):.1f}" for low, high in ends)
+    parts.append(f'<path d="M{path}" stroke="#595959" stroke-dasharray="4 3"/>')
+    for number, ((name, scores), colour) in enumerate(zip(heads.items(), (BLUE, VERMILION, GREEN), strict=True)):
+        parts.append(f'<circle cx="{200 + 130 * number}" cy="10" r="4" fill="{colour}"/>')
+        parts.append(f'<text x="{208 + 130 * number}" y="14">{escape(name)}</text>')
+        for layers, score in scores.items():
+            x, y = to_x(score.id.value), to_y(score.ood.value)
+            across = f"M{to_x(score.id.low):.1f} {y:.1f}H{to_x(score.id.high):.1f}"
+            along = f"M{x:.1f} {to_y(score.ood.low):.1f}V{to_y(score.ood.high):.1f}"
+            parts.append(f'<path d="{across}{along}" stroke="{colour}" stroke-opacity="0.4"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{1 + layers / 11:.1f}" fill="{colour}"/>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _logit(share: float) -> float:
+    return log(share / (1 - share))
 
 
 def _is_tuned(model: str) -> bool:

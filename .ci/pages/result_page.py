@@ -1,4 +1,4 @@
-"""docs/results.md and its figure: the text of results_template.md with numbers of the recorded results.
+"""docs/results.md and its figures: the text of results_template.md with numbers of the recorded results.
 
 In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), and {first|BENCHMARK} how many
 can be first. A comment `holds: A < B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL`
@@ -16,12 +16,13 @@ from statistics import fmean
 from farshift.baselines.running.recorded_scores import CONSTANT, RecordedScore, results
 from farshift.baselines.running.results import get_recipe_name
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.derived.robustness import Point, fit_line
 from farshift.benchmarks.listing import benchmarks as list_benchmarks
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table
 from rank_sets import list_ranked, read_memorised, read_ranks
-from result_figure import draw_panels
+from result_figure import draw_panels, draw_robustness
 
 Scores = Mapping[str, Mapping[str, RecordedScore]]
 
@@ -79,6 +80,7 @@ def build_result_pages() -> dict[str, str]:
         "results-by-kind.md": f"{BY_KIND}\n{kinds}\n",
         "figures/pacs.svg": _draw_pacs(scores),
         "figures/human_noise.svg": noise,
+        "figures/robustness.svg": _draw_robustness(scores[CIFAR]),
     }
 
 
@@ -122,6 +124,22 @@ def _draw_pacs(scores: Scores) -> str:
     shared = [name for name in PACS if models <= set(scores[name])]
     order = sorted(models, key=lambda model: (-fmean(scores[name][model].ood.value for name in shared), model))
     return draw_panels({name: scores[name] for name in PACS}, order)
+
+
+def _draw_robustness(known: Mapping[str, RecordedScore]) -> str:
+    """Each head on each network, and the line through the nearest-neighbour heads."""
+    names = {
+        head: {depth: f"{head} (cifar10-resnet{depth})" for depth in DEPTHS}
+        for head in ("logistic-regression", "linear", "knn")
+    }
+    heads = {
+        head: {depth: known[name] for depth, name in by_depth.items() if name in known}
+        for head, by_depth in names.items()
+    }
+    line = fit_line(
+        [Point(each.id.value, each.ood.value, each.id.rows, each.ood.rows) for each in heads["knn"].values()]
+    )
+    return draw_robustness(heads, line)
 
 
 def _render_pacs(scores: Scores) -> str:

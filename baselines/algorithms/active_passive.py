@@ -19,8 +19,6 @@ CITATION = (
     "Ma, Huang, Wang, Romano, Erfani and Bailey, Normalized loss functions for deep learning with noisy labels, "
     "ICML 2020 (arXiv:2006.13554)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 1.0, "beta": 1.0}
 """alpha, beta: the weights a and b (1 and 1 on CIFAR-10, 10 and 0.1 on CIFAR-100)."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.1, 1.0, 10.0], "beta": ["choice", 0.1, 1.0, 10.0]}

@@ -23,7 +23,6 @@ CITATION = (
     "Zhang, Wang, Jin, Yuan, Zhang, Wang, Jin and Tan, AdaNPC: exploring non-parametric classifier for test-time "
     "adaptation, ICML 2023 (arXiv:2304.12566)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"k": 100, "temperature": 0.1, "beta": 0.75}
 """k: neighbours. temperature: T. beta: the least certainty with which a test row joins the memory; 1.1 for none."""

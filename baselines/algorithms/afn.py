@@ -22,7 +22,6 @@ CITATION = (
     "Xu, Li, Yang and Lin, Larger norm more transferable: an adaptive feature norm approach for unsupervised domain "
     "adaptation, ICCV 2019 (arXiv:1811.07456)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"penalty": 0.05, "step": 1.0, "radius": 0.0}
 """penalty and step: the released code's on Office-31. radius: of the hard form, 25 there; 0 for the stepwise form."""

@@ -23,7 +23,6 @@ KIND = "domain"
 CITATION = (
     "Zhang et al., Adaptive risk minimization: learning to adapt to domain shift, NeurIPS 2021 (arXiv:2007.02931)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "groups", "test batches")
 SETTINGS: dict[str, Any] = {"context_width": 64, "batch_size": 8}
 """context_width: hidden units of g. batch_size: rows of a support while training, DomainBed's."""

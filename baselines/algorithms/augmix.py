@@ -23,8 +23,6 @@ CITATION = (
     "Hendrycks, Mu, Cubuk, Zoph, Gilmer and Lakshminarayanan, AugMix: A Simple Data Processing Method to Improve "
     "Robustness and Uncertainty, ICLR 2020 (arXiv:1912.02781)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "consistency": 12.0,
     "chains": 3,
@@ -33,7 +31,6 @@ SETTINGS: dict[str, Any] = {
     "all_operations": False,
 }
 """consistency: the weight of the divergence. The others: `augmentations/augmix.py`."""
-SEARCH: dict[str, Any] = {}
 
 LEAST = 1e-7
 

@@ -22,8 +22,6 @@ CITATION = (
     "Patrini, Rozza, Menon, Nock and Qu, Making deep neural networks robust to label noise: a loss correction "
     "approach, CVPR 2017 (arXiv:1609.03683)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"percentile": 97.0, "identity": 0.0}
 """percentile: of each class's probabilities over the rows, at which its anchor is; 97 in the paper with ten classes and
 100, the largest, with a hundred. identity: its share in the matrix that is inverted."""

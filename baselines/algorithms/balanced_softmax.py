@@ -17,10 +17,7 @@ from ._rows import compute_log_frequencies
 
 KIND = "domain"
 CITATION = "Ren et al., Balanced meta-softmax for long-tailed visual recognition, NeurIPS 2020 (arXiv:2007.10740)"
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {}
-SEARCH: dict[str, Any] = {}
 
 
 class Algorithm(EmpiricalRisk):

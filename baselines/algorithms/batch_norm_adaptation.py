@@ -26,7 +26,6 @@ CITATION = (
     "Schneider, Rusak, Eck, Bringmann, Brendel and Bethge, Improving robustness against common corruptions by "
     "covariate shift adaptation, NeurIPS 2020 (arXiv:2006.16971)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"prior": 0.0}
 """prior: N, 0 or more."""

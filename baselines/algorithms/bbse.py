@@ -27,7 +27,6 @@ CITATION = (
     "Lipton, Wang and Smola, Detecting and correcting for label shift with black box predictors, ICML 2018 "
     "(arXiv:1802.03916)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "id_val", "unlabelled")
 SETTINGS: dict[str, Any] = {"first_percent": 50}
 """first_percent: of the steps, in which the network is trained whose errors are counted."""

@@ -24,7 +24,6 @@ CITATION = (
     "(arXiv:1906.03361)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"t1": 0.8, "t2": 1.2}
 """t1: in [0, 1], the smaller the tighter the loss is bounded. t2: at least 1, the larger the heavier the tail."""
 SEARCH: dict[str, Any] = {"t1": ["uniform", 0.2, 1.0], "t2": ["uniform", 1.0, 4.0]}

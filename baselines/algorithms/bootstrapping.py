@@ -20,7 +20,6 @@ CITATION = (
     "bootstrapping, ICLR workshop 2015 (arXiv:1412.6596)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"belief": "soft", "beta": 0.95}
 """belief: `soft` (its probabilities) or `hard` (its choice). beta: the label's share b, in the paper 0.95 for soft and
 0.8 for hard."""

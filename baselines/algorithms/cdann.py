@@ -22,7 +22,6 @@ CITATION = (
     "Li et al., Deep domain generalization via conditional invariant adversarial networks, ECCV 2018"
     " (doi:10.1007/978-3-030-01267-0_38)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "adversary": 1.0,

@@ -19,10 +19,7 @@ CITATION = (
     "Idrissi, Arjovsky, Pezeshki and Lopez-Paz, Simple data balancing achieves competitive worst-group-accuracy, "
     "CLeaR 2022 (arXiv:2110.14503)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {}
-SEARCH: dict[str, Any] = {}
 
 
 class Algorithm(BaseAlgorithm):

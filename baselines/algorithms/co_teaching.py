@@ -24,8 +24,6 @@ CITATION = (
     "Han, Yao, Yu, Niu, Xu, Hu, Tsang and Sugiyama, Co-teaching: robust training of deep neural networks with "
     "extremely noisy labels, NeurIPS 2018 (arXiv:1804.06872)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual_percent": 5.0}
 """forget: t_0, the share of each batch that is left out in the end. gradual_percent: T, of all steps."""
 SEARCH: dict[str, Any] = {"forget": ["uniform", 0.05, 0.6], "gradual_percent": ["choice", 2.5, 5.0, 7.5]}

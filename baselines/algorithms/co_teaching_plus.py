@@ -24,8 +24,6 @@ CITATION = (
     "Yu, Han, Yao, Niu, Tsang and Sugiyama, How does disagreement help generalization against label corruption?, "
     "ICML 2019 (arXiv:1901.04215)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual_percent": 5.0, "warm_percent": 10}
 """forget, gradual_percent: as in co-teaching. warm_percent: of the steps, by co-teaching."""
 SEARCH: dict[str, Any] = {

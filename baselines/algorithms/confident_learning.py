@@ -32,8 +32,6 @@ CITATION = (
     "Northcutt, Jiang and Chuang, Confident learning: estimating uncertainty in dataset labels, JAIR 2021 "
     "(arXiv:1911.00068)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"folds": 4, "cross_percent": 50}
 """folds: of cross-validation (4 in the paper's experiments). cross_percent: of all steps, for cross-validation."""
 SEARCH: dict[str, Any] = {"folds": ["choice", 3, 4, 5], "cross_percent": ["choice", 40, 50, 60]}

@@ -23,8 +23,6 @@ CITATION = (
     "Cheng, Zhu, Li, Gong, Sun and Liu, Learning with instance-dependent label noise: a sample sieve approach, "
     "ICLR 2021 (arXiv:2010.02347)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"confidence": 2.0, "wait_percent": 10, "rise_percent": 30, "sieve_percent": 31}
 """confidence: the largest b. wait_percent: of the steps, before b rises. rise_percent: in which it does. sieve_percent:
 before rows are left out."""

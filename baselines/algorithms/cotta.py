@@ -30,7 +30,6 @@ from ._weights import RunningMean, preserve_values
 
 KIND = "domain"
 CITATION = "Wang, Fink, Van Gool and Dai, Continual test-time domain adaptation, CVPR 2022 (arXiv:2203.13591)"
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {
     "adaptive_lr": 1e-3,

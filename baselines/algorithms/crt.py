@@ -26,8 +26,6 @@ CITATION = (
     "Kang, Xie, Rohrbach, Yan, Gordo, Feng and Kalantidis, Decoupling representation and classifier for long-tailed "
     "recognition, ICLR 2020 (arXiv:1910.09217)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"first_percent": 90}
 """first_percent: of the steps, for the features (90 epochs of 100 there)."""
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 50, 80, 90]}

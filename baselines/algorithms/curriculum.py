@@ -36,7 +36,6 @@ CITATION = (
     "Competence-based curriculum learning for neural machine translation, NAACL 2019 (arXiv:1903.09848)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "difficulty": "length",
     "order": "easy",

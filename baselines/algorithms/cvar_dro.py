@@ -20,7 +20,6 @@ CITATION = (
     "(arXiv:2010.05893)"
 )
 TASKS = ("classification", "sequence", "regression")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.1}
 """alpha: the share, in (0, 1]; 1 is the mean of all rows."""
 SEARCH: dict[str, Any] = {"alpha": ["log10", -2, 0]}

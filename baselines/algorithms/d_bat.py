@@ -23,7 +23,6 @@ CITATION = (
     "Pagliardini, Jaggi, Fleuret and Karimireddy, Agree to disagree: diversity through disagreement for better "
     "transferability, ICLR 2023 (arXiv:2202.04414)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"members": 2, "alpha": 1.0, "weight_decay": 5e-4}
 """members: of the ensemble, each with an equal share of the steps. alpha: the weight of disagreement."""

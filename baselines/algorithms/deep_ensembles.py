@@ -22,11 +22,8 @@ CITATION = (
     "Lakshminarayanan, Pritzel and Blundell, Simple and scalable predictive uncertainty estimation using deep "
     "ensembles, NeurIPS 2017 (arXiv:1612.01474)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"members": 5}
 """members: of the ensemble (the paper's), each with an equal share of the steps."""
-SEARCH: dict[str, Any] = {}
 
 
 class Algorithm(BaseAlgorithm):

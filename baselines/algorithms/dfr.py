@@ -26,7 +26,6 @@ CITATION = (
     "Kirichenko, Izmailov and Wilson, Last layer re-training is sufficient for robustness to spurious correlations, "
     "ICLR 2023 (arXiv:2204.02937)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "groups", "id_val")
 SETTINGS: dict[str, Any] = {"inverse_strength": 1.0, "draws": 10}
 """inverse_strength: C, of the l1 penalty. draws: balanced

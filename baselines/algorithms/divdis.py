@@ -29,7 +29,6 @@ CITATION = (
     "Lee, Yao and Finn, Diversify and disambiguate: out-of-distribution robustness via disagreement, ICLR 2023 "
     "(arXiv:2202.03418)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"heads": 2, "head": 0, "diversity": 10.0, "prior": 10.0}
 """head: the one that predicts, from 0. diversity and prior: weights of the mutual information, and of the divergence

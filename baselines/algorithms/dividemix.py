@@ -37,8 +37,6 @@ CITATION = (
     "Li, Socher and Hoi, DivideMix: learning with noisy labels as semi-supervised learning, ICLR 2020 "
     "(arXiv:2002.07394)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "warm_percent": 10,
     "ramp_percent": 15.0,

@@ -20,7 +20,6 @@ from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "domain"
 CITATION = "Zhang et al., Domain-specific risk minimization for domain generalization, KDD 2023 (arXiv:2208.08661)"
-TASKS = ("classification",)
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"certainty": 1.0, "batch_size": 32}
 """certainty: gamma."""

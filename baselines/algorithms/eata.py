@@ -32,7 +32,6 @@ CITATION = (
     "Niu, Wu, Zhang, Chen, Zheng, Zhao and Tan, Efficient test-time model adaptation without forgetting, ICML 2022 "
     "(arXiv:2204.02610)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {
     "adaptive_lr": 5e-3,

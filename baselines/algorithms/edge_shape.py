@@ -29,8 +29,6 @@ CITATION = (
     "Efthymiadis et al., Crafting distribution shifts for validation and training in single source domain "
     "generalization, WACV 2025 (arXiv:2409.19774)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"shape_weight": 1.0}
 """shape_weight: of the loss on edge maps (their `method_loss`)."""
 SEARCH: dict[str, Any] = {"shape_weight": ["uniform", 0.0, 1.0]}

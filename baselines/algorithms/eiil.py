@@ -27,8 +27,6 @@ from .irm import compute_slopes
 
 KIND = "domain"
 CITATION = "Creager, Jacobsen and Zemel, Environment inference for invariant learning, ICML 2021 (arXiv:2010.07249)"
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "first_percent": 50,
     "assignment_steps": 10000,

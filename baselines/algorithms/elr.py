@@ -20,8 +20,6 @@ CITATION = (
     "Liu, Niles-Weed, Razavian and Fernandez-Granda, Early-learning regularization prevents memorization of noisy "
     "labels, NeurIPS 2020 (arXiv:2007.00151)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"strength": 3.0, "keep": 0.7}
 """strength: l (3 on CIFAR-10, 7 on CIFAR-100, 1 under asymmetric noise). keep: b (0.7, 0.9, 0.9)."""
 SEARCH: dict[str, Any] = {"strength": ["choice", 1.0, 3.0, 5.0, 7.0, 10.0], "keep": ["choice", 0.5, 0.7, 0.9, 0.99]}

@@ -33,8 +33,6 @@ CITATION = (
     "Liu, Niles-Weed, Razavian and Fernandez-Granda, Early-learning regularization prevents memorization of noisy "
     "labels, NeurIPS 2020 (arXiv:2007.00151)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "strength": 3.0,
     "keep": 0.7,

@@ -26,8 +26,6 @@ CITATION = (
     "Zhu et al., Generalizing to the future: mitigating entity bias in fake news detection, SIGIR 2022 "
     "(arXiv:2204.09484)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "entity_share": 0.1,
     "entity_weight": 0.2,

@@ -15,11 +15,9 @@ from . import EmpiricalRisk, StepState
 KIND = "any"
 CITATION = "Vapnik, Statistical Learning Theory, 1998"
 TASKS = ("classification", "sequence", "regression")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "cross-entropy", "label_smoothing": 0.0}
 """Of classes and texts. loss: `cross-entropy`, or `squared` (mean over rows and classes of the squared error to
 the one-hot label)."""
-SEARCH: dict[str, Any] = {}
 LIMITS = {"loss": ("cross-entropy", "squared")}
 
 

@@ -30,7 +30,6 @@ CITATION = (
     "Teterwak, Saito, Tsiligkaridis, Saenko and Plummer, ERM++: an improved baseline for domain generalization, "
     "WACV 2025 (arXiv:2304.01973)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "id_val")
 SETTINGS: dict[str, Any] = {"warm_percent": 10, "start_percent": 12, "looks": 16, "lr_head": 1e-3}
 """warm_percent, start_percent: of the steps (500 and 600 of 5,000). looks: evaluations on the validation rows, evenly

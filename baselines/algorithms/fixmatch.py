@@ -25,7 +25,6 @@ CITATION = (
     "Sohn et al., FixMatch: simplifying semi-supervised learning with consistency and confidence, NeurIPS 2020 "
     "(arXiv:2001.07685)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"weight": 1.0, "threshold": 0.95, "operations": 2, "magnitude": 9.0}
 """weight and threshold: the paper's. operations, magnitude: `augmentations/randaugment.py`."""

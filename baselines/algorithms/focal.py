@@ -16,7 +16,6 @@ from . import EmpiricalRisk, StepState
 KIND = "domain"
 CITATION = "Lin, Goyal, Girshick, He and Dollár, Focal loss for dense object detection, ICCV 2017 (arXiv:1708.02002)"
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"gamma": 2.0}
 """gamma: 0 or more; 0 is cross-entropy. 2 is the paper's."""
 SEARCH: dict[str, Any] = {"gamma": ["choice", 0.5, 1.0, 2.0, 5.0]}

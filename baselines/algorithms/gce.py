@@ -22,7 +22,6 @@ CITATION = (
     "NeurIPS 2018 (arXiv:1805.07836)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"q": 0.7, "truncation": 0.5, "start": 0.333}
 """q: in (0, 1]. truncation: k, the probability of the label at and below which a row is left out; 0 for none. start:
 the share of the steps before which none is left out."""

@@ -24,7 +24,6 @@ CITATION = (
     "Shimodaira, Improving predictive inference under covariate shift by weighting the log-likelihood function, "
     "Journal of Statistical Planning and Inference 2000 (doi:10.1016/S0378-3758(00)00115-4)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"flattening": 1.0, "strength": 1.0}
 """flattening: of the weights, 0 .. 1. strength: the larger, the less the regression is penalised."""

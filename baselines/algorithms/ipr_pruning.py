@@ -24,8 +24,6 @@ CITATION = (
     "Doshi, Das, He and Gromov, To grok or not to grok: disentangling generalization and memorization on corrupted "
     "algorithmic datasets, ICLR 2024 (arXiv:2310.13061)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "squared", "label_smoothing": 0.0, "threshold": 0.3}
 """loss, label_smoothing: as of empirical risk. threshold: the inverse participation ratio below which a neuron goes."""
 SEARCH: dict[str, Any] = {"threshold": ["uniform", 0.1, 0.6]}

@@ -35,7 +35,6 @@ CITATION = (
     "Chen, Zhang, Song, Shan and Liu, Improved test-time adaptation for domain generalization, CVPR 2023 "
     "(arXiv:2304.04494)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {
     "alignment": 0.1,

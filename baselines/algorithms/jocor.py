@@ -21,8 +21,6 @@ CITATION = (
     "Wei, Feng, Chen and An, Combating noisy labels by agreement: a joint training method with co-regularization, "
     "CVPR 2020 (arXiv:2003.02752)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual_percent": 5.0, "agreement": 0.1}
 """forget, gradual_percent: as in co-teaching. agreement: a, the weight of the divergence between the networks (the
 released code's default)."""

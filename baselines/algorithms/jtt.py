@@ -22,8 +22,6 @@ CITATION = (
     "Liu, Haghgoo, Chen, Raghunathan, Koh, Sagawa, Liang and Finn, Just train twice: improving group robustness "
     "without training group information, ICML 2021 (arXiv:2107.09044)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"first_percent": 20, "upweight": 20}
 """first_percent: of the steps, spent in stage 1. upweight: lambda_up, how often a row of the error set is taken."""
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 2, 10, 20], "upweight": ["choice", 5, 20, 50, 100]}

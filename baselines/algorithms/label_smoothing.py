@@ -21,7 +21,6 @@ CITATION = (
     "(arXiv:2106.04149)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"rate": 0.1, "start": 0.0}
 """rate: e, at most 1; negative rates move away from the other classes. start: the share of the steps before which the
 labels are not smoothed."""

@@ -25,7 +25,6 @@ CITATION = (
     "Boudiaf, Mueller, Ben Ayed and Bertinetto, Parameter-free online test-time adaptation, CVPR 2022 "
     "(arXiv:2201.05718)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"affinity": "rbf", "neighbours": 5}
 """affinity: `rbf`, `knn` or `linear`. neighbours: k; fewer where a batch is smaller."""

@@ -26,8 +26,6 @@ CITATION = (
     "Cao, Wei, Gaidon, Arechiga and Ma, Learning imbalanced datasets with label-distribution-aware margin loss, "
     "NeurIPS 2019 (arXiv:1906.07413)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"max_margin": 0.5, "scale": 30.0, "defer_percent": 80, "effective": 0.9999}
 """max_margin: of the rarest class. scale: s. defer_percent: of the steps, before rows weigh (160 of 200 epochs there).
 effective: b."""

@@ -22,8 +22,6 @@ CITATION = (
     "Nam, Cha, Ahn, Lee and Shin, Learning from failure: training debiased classifier from biased classifier, "
     "NeurIPS 2020 (arXiv:2007.02561)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"q": 0.7, "ema": 0.7}
 """q: of the generalised cross-entropy, above 0. ema: how much of a row's average loss stays when it is drawn again."""
 SEARCH: dict[str, Any] = {"q": ["choice", 0.5, 0.7, 0.9]}

@@ -19,7 +19,6 @@ CITATION = (
     "forgetting and enhances model merging, ICLR 2025 (arXiv:2410.17146)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.5, "beta": 0.5, "early_percent": 25}
 """alpha: the share of the first layer's change that is preserved; beta: how much more of the last layer's.
 early_percent: of the steps, after which the weights are the early ones."""

@@ -22,7 +22,6 @@ KIND = "domain"
 CITATION = (
     "Yao et al., Improving out-of-distribution robustness via selective augmentation, ICML 2022 (arXiv:2201.00299)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"alpha": 2.0, "within_class": 0.5, "batch_size": 16}
 """alpha: above 0, the larger the nearer to even mixes; within_class: p_sel (both the released code's defaults).

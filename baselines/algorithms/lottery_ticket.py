@@ -27,7 +27,6 @@ CITATION = (
     "Minegishi, Iwasawa and Matsuo, Grokking tickets: lottery tickets accelerate grokking, 2023 (arXiv:2310.19470)"
 )
 TASKS = ("classification", "sequence", "regression")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "loss": "cross-entropy",
     "label_smoothing": 0.0,

@@ -20,9 +20,7 @@ CITATION = (
     "(arXiv:1712.09482)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {}
-SEARCH: dict[str, Any] = {}
 
 
 class Algorithm(EmpiricalRisk):

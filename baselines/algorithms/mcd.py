@@ -26,7 +26,6 @@ CITATION = (
     "Saito, Watanabe, Ushiku and Harada, Maximum classifier discrepancy for unsupervised domain adaptation, CVPR 2018 "
     "(arXiv:1712.02560)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"generator_steps": 4}
 """generator_steps: n of the paper, 2 to 4; 4 is the released code's default."""

@@ -28,7 +28,6 @@ CITATION = (
     "Zhang, Levine and Finn, MEMO: test time robustness via adaptation and augmentation, NeurIPS 2022 "
     "(arXiv:2110.09506)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {
     "adaptive_lr": 5e-3,

@@ -37,7 +37,6 @@ from ._rows import sample_by_weight
 KIND = "compositional"
 CITATION = "Conklin, Wang, Smith and Titov, Meta-learning to compositionally generalize, ACL 2021 (arXiv:2106.04252)"
 TASKS = ("sequence",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "inner_lr": 0.05,
     "temperature": 0.1,

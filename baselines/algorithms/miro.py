@@ -29,8 +29,6 @@ CITATION = (
     "Cha, Lee, Park and Chun, Domain generalization by mutual-information regularization with pre-trained models, "
     "ECCV 2022 (arXiv:2203.10789)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"penalty": 0.1, "pretrain_percent": 50}
 """penalty: the released code's default (it searches .01, .1 and 1). pretrain_percent: of the steps, for a network
 trained from scratch."""

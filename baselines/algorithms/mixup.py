@@ -24,7 +24,6 @@ CITATION = (
     "Zhang, Cisse, Dauphin and Lopez-Paz, mixup: Beyond Empirical Risk Minimization, ICLR 2018 (arXiv:1710.09412)"
 )
 TASKS = ("classification", "regression")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 1.0}
 """alpha: above 0, the larger the nearer to even mixes. The paper's for CIFAR-10; under corrupted labels it searches
 1, 2, 8 and 32 and reports 8 and 32 (table 2)."""

@@ -23,7 +23,6 @@ CITATION = (
     "Blanchard, Deshmukh, Dogan, Lee and Scott, Domain generalization by marginal transfer learning, JMLR 2021 "
     "(arXiv:1711.07910)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "groups", "test batches")
 SETTINGS: dict[str, Any] = {"ema": 0.99, "batch_size": 32}
 """ema: the share of the batch in an environment's mean; 1 forgets earlier batches (DomainBed's default and range)."""

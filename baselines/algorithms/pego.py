@@ -30,7 +30,6 @@ CITATION = (
     "generalization, ECCV 2024 (arXiv:2407.15085)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"orthogonality": 1e-3, "groups": 4, "rank": 4, "pretrain_percent": 50, "lr": 5e-4}
 """orthogonality: lambda. groups: how many B_i A_i a layer has. pretrain_percent: of all steps, in which the whole
 network is trained as by ERM; with 0 its initial weights are frozen, with 100 nothing is. A pretrained network is frozen

@@ -28,8 +28,6 @@ from ._rows import read_entries, select_smallest
 
 KIND = "corrupted-label"
 CITATION = "Wang et al., Secrets of RLHF in large language models part II: reward modeling, 2024 (arXiv:2401.06080)"
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"members": 4, "vote_percent": 50, "flip": 0.1, "margin": 1.0}
 """members: M. vote_percent: of all steps, for the members, equally. flip: the share of pairs that are flipped. margin:
 the factor of the strength; 0 is the plain loss."""

@@ -28,7 +28,6 @@ CITATION = (
     "recurrent networks: logical extrapolation without overthinking, NeurIPS 2022 (arXiv:2202.05826)"
 )
 TASKS = ("sequence",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 1.0, "clip": 1.0}
 """alpha: the weight of the progressive part; 1 is the paper's for prefix sums (0.01 for mazes, 0.5 for chess)."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.01, 0.1, 0.5, 1.0]}

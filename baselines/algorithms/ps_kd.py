@@ -21,8 +21,6 @@ CITATION = (
     "Kim, Ji, Yoon and Hwang, Self-knowledge distillation with progressive refinement of targets, ICCV 2021 "
     "(arXiv:2006.12000)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.8}
 """alpha: a, the past answer's share at the end of training."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}

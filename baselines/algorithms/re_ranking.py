@@ -41,7 +41,6 @@ CITATION = (
     "supervision, NeurIPS 2024 (arXiv:2403.09472)"
 )
 TASKS = ("sequence",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"answers": 4, "temperature": 1.5, "judge_percent": 25}
 """answers: how many are judged. temperature: of the samples on which the judge is trained. judge_percent: the
 percentage of the steps that train the judge."""

@@ -16,8 +16,6 @@ from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = "Huang et al., Self-challenging improves cross-domain generalization, ECCV 2020 (arXiv:2007.02454)"
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"muted_features": 0.3333333333333333, "muted_rows": 0.3333333333333333}
 """Shares f and b."""
 SEARCH: dict[str, Any] = {"muted_features": ["uniform", 0, 0.5], "muted_rows": ["uniform", 0, 0.5]}

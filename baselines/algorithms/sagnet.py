@@ -25,8 +25,6 @@ from ._rows import take_rows
 
 KIND = "domain"
 CITATION = "Nam et al., Reducing domain gap by reducing style bias, CVPR 2021 (arXiv:1910.11645)"
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"adversary": 0.1}
 """adversary: lambda."""
 SEARCH: dict[str, Any] = {"adversary": ["log10", -2, 1]}

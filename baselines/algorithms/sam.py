@@ -16,7 +16,6 @@ CITATION = (
     "2021 (arXiv:2010.01412)"
 )
 TASKS = ("classification", "sequence", "regression")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "cross-entropy", "label_smoothing": 0.0, "sharpness": 0.05}
 """sharpness: rho, the paper's default. The others: those of `erm.py`."""
 SEARCH: dict[str, Any] = {"sharpness": ["choice", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]}

@@ -28,7 +28,6 @@ CITATION = (
     "Niu, Wu, Zhang, Wen, Chen, Zhao and Tan, Towards stable test-time adaptation in dynamic wild world, ICLR 2023 "
     "(arXiv:2302.12400)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"adaptive_lr": 2.5e-4, "sure": 0.4, "radius": 0.05, "collapsed": 0.2}
 """adaptive_lr: of the steps while predicting (2.5e-4 for residual networks in batches of 64). sure: E_0 over

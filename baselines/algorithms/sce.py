@@ -20,7 +20,6 @@ CITATION = (
     "(arXiv:1908.06112)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.1, "beta": 1.0, "log_zero": -4.0}
 """alpha, beta: the weights a and b (0.1 and 1 on CIFAR-10, 6 and 0.1 on CIFAR-100). log_zero: A, negative."""
 SEARCH: dict[str, Any] = {

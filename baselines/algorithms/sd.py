@@ -18,7 +18,6 @@ CITATION = (
     "Networks, NeurIPS 2021 (arXiv:2011.09468)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"penalty": 0.1}
 """DomainBed's default."""
 SEARCH: dict[str, Any] = {"penalty": ["log10", -5, -1]}

@@ -29,11 +29,8 @@ CITATION = (
     "Kim, Yoo, Park, Kim and Lee, SelfReg: self-supervised contrastive regularization for domain generalization, "
     "ICCV 2021 (arXiv:2104.09841)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"feature_weight": 0.3, "train_projection": True}
 """feature_weight: of the distances of features (the released code's). train_projection: whether g is trained."""
-SEARCH: dict[str, Any] = {}
 
 
 class Projection(nn.Module):

@@ -35,7 +35,6 @@ CITATION = (
     "Liang, Hu and Feng, Do we really need to access the source data? Source hypothesis transfer for unsupervised "
     "domain adaptation, ICML 2020 (arXiv:2002.08546)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {
     "source_percent": 50,

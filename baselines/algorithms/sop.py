@@ -26,8 +26,6 @@ KIND = "corrupted-label"
 CITATION = (
     "Liu, Zhu, Qu and You, Robust training under label noise by over-parameterization, ICML 2022 (arXiv:2202.14026)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"u_lr": 10.0, "v_lr": 10.0}
 """u_lr, v_lr: the rates of u and v (10 and 10 on CIFAR-10, 10 and 100 under asymmetric noise, 1 and 10 on
 CIFAR-100)."""

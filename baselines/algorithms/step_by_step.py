@@ -34,11 +34,9 @@ CITATION = (
     "2023 (arXiv:2304.03843)"
 )
 TASKS = ("regression",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"estimator": "free", "samples": 10, "longest": 12}
 """estimator: `direct`, `scaffolded` (inputs have the order of the given variables too) or `free`. samples: the paper's
 for free generation. longest: the most variables between condition and target."""
-SEARCH: dict[str, Any] = {}
 LIMITS = {"estimator": ("direct", "scaffolded", "free")}
 
 

@@ -23,7 +23,6 @@ CITATION = (
     "generalization, UAI 2018 (arXiv:1803.05407)"
 )
 TASKS = ("classification", "sequence", "regression")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"start_percent": 75, "every": 1}
 """start_percent: of the steps, after which weights are averaged. every: steps from one of them to the next."""
 SEARCH: dict[str, Any] = {"start_percent": ["choice", 50, 75, 90]}

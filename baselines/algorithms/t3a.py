@@ -22,7 +22,6 @@ KIND = "domain"
 CITATION = (
     "Iwasawa and Matsuo, Test-time classifier adjustment module for model-agnostic domain generalization, NeurIPS 2021"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"supports": 20}
 """supports: the most per class; 0 for no limit."""

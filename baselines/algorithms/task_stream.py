@@ -35,7 +35,6 @@ CITATION = (
     "environments, 2024 (arXiv:2401.10393); evaluated as De Lange, van de Ven and Tuytelaars, Continual evaluation for "
     "lifelong learning: identifying the stability gap, ICLR 2023 (arXiv:2205.13452)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "groups", "id_val")
 SETTINGS: dict[str, Any] = {"rehearsed": 0.5, "exponent": 1.0, "memory": 0, "evaluate_every": 1}
 """rehearsed: r, the share of rows of earlier tasks. exponent: d. memory: rows kept of each earlier task, 0 for all.

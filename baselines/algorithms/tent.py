@@ -21,7 +21,6 @@ CITATION = (
     "Wang, Shelhamer, Liu, Olshausen and Darrell, Tent: fully test-time adaptation by entropy minimization, ICLR 2021 "
     "(arXiv:2006.10726)"
 )
-TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"adaptive_lr": 1e-3}
 """adaptive_lr: of the steps while predicting."""

@@ -36,8 +36,6 @@ KIND = "domain"
 CITATION = (
     "Shin et al., Unknown domain inconsistency minimization for domain generalization, ICLR 2024 (arXiv:2403.07329)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"sharpness": 0.05, "reach": 1.0, "inconsistency": 1.0, "sam_percent": 20}
 """sharpness: rho. reach: r, in units of the embedded input. inconsistency: lambda. sam_percent: of all steps, in which
 SAM alone is used."""

@@ -26,8 +26,6 @@ CITATION = (
     "Nguyen, Haddad, Gan and Mirzasoleiman, Changing the training data distribution to reduce simplicity bias improves "
     "in-distribution generalization, NeurIPS 2024 (arXiv:2404.17768)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"first_percent": 5, "upweight": 2}
 """first_percent: of the steps, spent before the rows are clustered. upweight: how often rows learned late count."""
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 5, 10]}

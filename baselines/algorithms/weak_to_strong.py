@@ -38,8 +38,6 @@ CITATION = (
     "Burns et al., Weak-to-strong generalization: eliciting strong capabilities with weak supervision, ICML 2024 "
     "(arXiv:2312.09390)"
 )
-TASKS = ("classification",)
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
     "alpha": 0.5,
     "warmup": 0.2,

@@ -19,7 +19,6 @@ CITATION = (
     "fine-tuning of zero-shot models, CVPR 2022 (arXiv:2109.01903)"
 )
 TASKS = ("classification", "sequence")
-TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.5, "early_percent": 25}
 """alpha: the share of the way from the early weights (0) to the last (1). early_percent: of the steps, after which the
 weights are the early ones."""

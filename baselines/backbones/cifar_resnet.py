@@ -1,8 +1,6 @@
 """The residual networks for images of 32 x 32 pixels of He et al., CVPR 2016 (arXiv:1512.03385), section 4.2: three
 stages of 16, 32 and 64 channels, with shortcuts without parameters (their option A)."""
 
-from __future__ import annotations
-
 import re
 
 import torch.nn.functional as F

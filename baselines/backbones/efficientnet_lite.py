@@ -4,8 +4,6 @@ Tan and Le, ICML 2019 (arXiv:1905.11946), table 1, as changed in Google's Effici
 repetitions of the first and last stage are not scaled. Padding is TensorFlow's `SAME`, with the odd pixel at the end.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import pairwise

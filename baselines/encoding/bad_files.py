@@ -1,8 +1,6 @@
 """Images and audio that cannot be decoded. Among training rows they are an error, raised before training, that gives
 the row id; a row to be predicted is left without an answer, which counts as wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Greedy decoding of all replicas at once, for every autoregressive network."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import torch

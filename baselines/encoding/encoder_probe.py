@@ -1,8 +1,6 @@
 """What linear models on a pretrained encoder's features tell of the shift of a split of pictures, texts or sounds, of
 which an audit without an encoder can only compare bytes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The contents of an image column: where its channels are, and its pixels in the order that convolutions expect."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor

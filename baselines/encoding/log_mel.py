@@ -5,8 +5,6 @@ Mermelstein, IEEE TASSP 1980; mel(f) = 2595 log10(1 + f / 700)), the logarithm t
 of the clip and scaled to about -1 to 1 as in Radford et al., ICML 2023 (arXiv:2212.04356), section 2.2 and code.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

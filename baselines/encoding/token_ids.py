@@ -1,7 +1,5 @@
 """A text as a pretrained model's token ids, audio as the samples that it reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast

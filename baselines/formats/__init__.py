@@ -7,8 +7,6 @@ output: predictions are always those of the task itself.
 Settings that a format may read: `pieces` (for a scratchpad) and `hint_range` (the number of index hints).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -14,8 +14,6 @@ The set is a circle of `hint_range` marks, so that each is seen equally often. T
 its input only: a row always has the same marks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

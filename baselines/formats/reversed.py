@@ -4,8 +4,6 @@ Carries run from the last digit to the first, so a reversed sum needs no look-ah
 arXiv:2307.03381; Zhou et al., ICLR 2024, arXiv:2310.16028, where it makes addition a short RASP-L program).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

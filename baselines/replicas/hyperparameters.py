@@ -1,7 +1,5 @@
 """The settings of a replica stack: floats may differ between replicas, everything else is the same in all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

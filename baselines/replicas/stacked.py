@@ -4,8 +4,6 @@ Every parameter and every saved buffer has the replica as its first axis; buffer
 positions) are shared by all.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """List the baselines, algorithms and networks as plain records, without importing them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,7 +11,15 @@ from ...loaders.acquire.pretrained import load_pretrained_networks
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
 from ..compatibility import list_required_data, list_tasks
-from ..recipe import Recipe, find_plugin_files, load_recipes, read_literal, read_settings, resolve_settings
+from ..recipe import (
+    Recipe,
+    find_plugin_files,
+    load_recipes,
+    read_declaration,
+    read_literal,
+    read_settings,
+    resolve_settings,
+)
 from .results import get_recipe_name, list_results
 
 
@@ -106,7 +112,7 @@ def list_algorithms() -> list[dict[str, Any]]:
     named = {"kind": "KIND", "citation": "CITATION", "tasks": "TASKS", "touches": "TOUCHES", "search": "SEARCH"}
     return [
         {"name": name, "title": _read_title(file)}
-        | {key: read_literal(file, constant) for key, constant in named.items()}
+        | {key: read_declaration(name, constant) for key, constant in named.items()}
         | {"defaults": read_settings(file)}
         for name, file in sorted(find_plugin_files("algorithms").items())
     ]

@@ -1,7 +1,5 @@
 """A planned run of a baseline on a benchmark: what it costs, and checks before anything is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

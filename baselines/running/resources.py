@@ -4,8 +4,6 @@ known not to fit is refused.
 Sizes come from definitions and rows, speeds from a trial of a few steps and predictions on this machine; the rest is
 multiplication."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Mapping, Sequence

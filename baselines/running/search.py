@@ -4,8 +4,6 @@ As in DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434, appendix 
 name and the draw's number, so adding a setting does not change the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +12,7 @@ import numpy as np
 
 from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition, FarshiftError
-from ...core.plugins import find_module_file
-from ..recipe import Recipe, find_recipe, read_literal, resolve_settings
+from ..recipe import Recipe, find_recipe, read_declaration, resolve_settings
 from .published import find_published
 
 TRAINER: Mapping[str, list[Any]] = {"lr": ["log10", -4.5, -2.5], "weight_decay": ["log10", -6.0, -2.0]}
@@ -36,9 +33,7 @@ def draw_settings(name: str, on: str, count: int, base_recipe: Recipe | None = N
         raise FarshiftError(
             f"--search: {base_recipe.published} publishes no ranges for {on}: give settings in a file (--settings)"
         )
-    space = dict(common) | dict(
-        read_literal(find_module_file("baselines/algorithms", base_recipe.algorithm, "algorithm"), "SEARCH")
-    )
+    space = dict(common) | read_declaration(base_recipe.algorithm, "SEARCH")
     known = resolve_settings(base_recipe, on)
     wide = len(str(count - 1))
     draws: dict[str, dict[str, Any]] = {f"draw-{0:0{wide}}": {}}

@@ -1,7 +1,5 @@
 """Run baselines: recipes x benchmarks x seeds, distributed by an engine, each into its run folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass

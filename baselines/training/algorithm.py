@@ -1,9 +1,10 @@
 """The base class of training algorithms: an objective over a replica stack's batches, and other parts of training that
 an algorithm may change.
 
-A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION`, `TASKS`, `TOUCHES` (the
-data it requires), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass of
-the one here. Most define `loss` only. Optional: `LIMITS`, the values that settings may have (`check_settings`).
+A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION` and `SETTINGS`
+(defaults); and `class Algorithm`, a subclass of the one here. Most define `loss` only. Optional: `TASKS`, without which
+it is for classification; `TOUCHES`, the data it requires (`TOUCHABLE`), without which it is `train` alone; `SEARCH`,
+ranges for a random search; `LIMITS`, the values that settings may have (`check_settings`).
 
 Everything has a replica axis K. A replica must have the same result alone or among many: losses are (K,), nothing is
 averaged over replicas, and randomness comes from `StepState.keys`. What a checkpoint has to save (weights of
@@ -127,22 +128,6 @@ def check_settings(
                 words, shown = f"a number {allowed}", f"{value:g}"
             if not fits:
                 raise ModelError(f"setting {name} = {shown} of {algorithm}: use {words}")
-
-
-def check_data(algorithm: str, touches: Sequence[str], hyperparameters: Hyperparameters, data: Data) -> None:
-    """`ModelError` where there are no validation rows or inputs of shifted rows that the algorithm requires, or a batch
-    would hold none."""
-    if "id_val" in touches and "id_val" not in data.held_out:
-        raise ModelError(f"{algorithm} reads in-distribution validation rows: choose a benchmark that has id_val")
-    if "unlabelled" in touches and data.unlabelled is None:
-        raise ModelError(
-            f"{algorithm} trains on inputs of the shifted test rows, which this benchmark does not permit: "
-            "choose one whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
-        )
-    if "unlabelled" in touches and not hyperparameters["batch_size"] and hyperparameters["chunk"]:
-        raise ModelError(
-            f"{algorithm}: chunks of a full batch hold no inputs of shifted rows: set chunk = 0 or a batch_size"
-        )
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,9 @@ name: there is no state, and other rows, replicas and processes have no effect. 
 augmented in the same way, by their index in the batch.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -61,16 +58,12 @@ class Augmentation:
                     "for each row: use erm"
                 )
 
-    def __bool__(self) -> bool:
-        return bool(self.steps)
-
-    def of(self, batches: Iterable[tuple[Batch, Tensor | None]], step: int) -> Iterator[tuple[Batch, Tensor | None]]:
+    def of(self, batches: Iterable[tuple[Batch, Tensor | None]], step: int) -> Iterable[tuple[Batch, Tensor | None]]:
         """The batches of a step, augmented."""
-        for batch, share in batches:
-            yield self.batch(batch, step), share
+        return ((self._augment(batch, step), share) for batch, share in batches) if self.steps else batches
 
     @torch.no_grad()
-    def batch(self, batch: Batch, step: int) -> Batch:
+    def _augment(self, batch: Batch, step: int) -> Batch:
         rows = batch.rows.to(self.keys.device)
         numbers, target, weight = batch.inputs[1], batch.target, batch.weight
         other = None if batch.unlabelled is None else batch.unlabelled[1]
@@ -154,9 +147,3 @@ def _to_flat_rows(plugin: ModuleType, x: Tensor, like: Tensor, sizes: Sizes) -> 
         axis = find_channel_axis(sizes.shape)
         x = x.squeeze(-3) if axis is None else x.movedim(-3, axis - 3)
     return x.reshape(like.shape).to(like.dtype)
-
-
-def make_augmentation(stack: ReplicaStack) -> Augmentation | None:
-    """Make the augmentation of a replica stack's batches; None if there is none."""
-    result: Any = Augmentation(stack)
-    return result or None

@@ -4,8 +4,6 @@ What is not in it (initial weights, the order of the rows, the noise) is a pure 
 step, so training resumes exactly.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from itertools import accumulate

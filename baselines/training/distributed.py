@@ -6,8 +6,6 @@ would make, up to the order of floating-point sums (Li et al., PyTorch Distribut
 Dropout and the like draw other masks in each process.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

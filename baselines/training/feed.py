@@ -8,8 +8,6 @@
 The rows of a step and their values are the same. Only images are streamed: a task's only input, of uint8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Report the progress of a replica group's training: to listeners in this process, and in a file of the run folder."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

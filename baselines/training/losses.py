@@ -1,7 +1,5 @@
 """Losses of single rows and their means, with the replica axis kept."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Optimiser steps: each replica's gradients are clipped and passed to an optimiser at the scheduled learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """A replica group: the replicas of one recipe on one benchmark, trained together."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ from ..layers.hidden import mark_hidden
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, make_keys
 from ..replicas.stacked import attach_rng, select_replicas
-from .algorithm import Algorithm, AlgorithmContext, Build, check_data, check_settings, make_replicated
+from .algorithm import Algorithm, AlgorithmContext, Build, check_settings, make_replicated
 from .sampler import Data
 
 ROWS_AT_ONCE = 512
@@ -55,7 +55,6 @@ class ReplicaStack(nn.Module):
         about = AlgorithmContext(algorithm, self.names, task, sizes.outputs, data, steps, sizes)
         plugin = load_module("baselines/algorithms", algorithm, "algorithm")
         check_settings(algorithm, getattr(plugin, "LIMITS", {}), self.hyperparameters)
-        check_data(algorithm, plugin.TOUCHES, self.hyperparameters, data)
         self.algorithm: Algorithm = plugin.Algorithm(self.hyperparameters, about)
         self._move_module(self.algorithm, device, dtype)
         self.rng = Rng(self.keys)

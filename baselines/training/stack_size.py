@@ -1,8 +1,6 @@
 """How many replicas to train at once: stacked if the cost of a step is overhead, one after the other if the CPU core is
 busy with arithmetic anyway, halved if memory does not suffice."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar

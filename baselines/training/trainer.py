@@ -13,7 +13,7 @@ from torch import Tensor
 from ...core.clock import Stopwatch
 from ...core.world import SINGLE_PROCESS, World
 from .algorithm import StepState
-from .augmentation import make_augmentation
+from .augmentation import Augmentation
 from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
 from .optimiser_step import OptimiserStep
@@ -96,7 +96,7 @@ class Training:
         self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, equal)
         self.optimiser_steps = stack.algorithm.optimiser_steps(stack.network, self._optimiser_step)
         self.precision = choose_precision(stack)
-        self.augmentation = make_augmentation(stack)
+        self.augmentation = Augmentation(stack)
         self._broken = torch.full((len(stack),), -1, device=stack.keys.device)
         self._seen: list[tuple[int, Tensor]] = []
         self.losses = torch.full((len(stack),), math.nan, device=stack.keys.device)
@@ -161,9 +161,7 @@ class Training:
 
     def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
         """The batch of a step, augmented, or the chunks of a full one with their shares."""
-        batches = self.sampler.batches(step)
-        if self.augmentation is not None:
-            batches = self.augmentation.of(batches, step)
+        batches = self.augmentation.of(self.sampler.batches(step), step)
         if self.world.size > 1:
             batches = share_batches(batches, self.world)
         return split_into_chunks(batches, self.stack.hyperparameters["chunk"])

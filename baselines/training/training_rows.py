@@ -1,8 +1,6 @@
 """The harness's input to a replica group: its members, the rows to train on, and digests that identify sets of
 rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,12 +106,6 @@ def _check_config(file: Path, where: str) -> None:
             raise FarshiftError(f"{where}: {file}: {name} is {value:,}; at most {MODEL_LAYERS:,} are built")
 
 
-def compute_weights_digest(pinned: str) -> str:
-    """Return the name of weights for run cards: the Hub's commit or the digest of a folder, regardless of the
-    options."""
-    return compute_identity({"weights": pinned, "dtype": "auto", "max_length": None})
-
-
 def _compute_folder_digest(folder: Path) -> str:
     files = sorted({path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()})
     return compute_identity([[path.name, path.stat().st_size, compute_file_sha256(path)] for path in files])
@@ -125,9 +120,10 @@ class HuggingFaceFactory:
     def __init__(self, folder: Path, name: str, pinned: str, options: HuggingFaceOptions) -> None:
         self.folder, self.name, self.options = folder, name, options
         self.code = compute_identity({"weights": pinned, "dtype": options.dtype, "max_length": options.max_length})
-        self.pretrained = [{"name": name, "digest": compute_weights_digest(pinned)}]
-        self._loaded: tuple[tuple[str, str], Any] | None = None
-        self._tokenizer: Any = None
+        # On run cards, weights go by a digest that does not depend on the options.
+        digest = compute_identity({"weights": pinned, "dtype": "auto", "max_length": None})
+        self.pretrained = [{"name": name, "digest": digest}]
+        self._networks: dict[tuple[str, str], Any] = {}
 
     def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None = None) -> Model:
         """Return a classifier of texts, images or audio if the task is classification and the weights are a classifier;
@@ -146,29 +142,28 @@ class HuggingFaceFactory:
                 self._network("AutoModelForAudioClassification", device), self.folder, task, self.name
             )
         if task.type == "classification" and "ForSequenceClassification" in architecture:
-            network, tokenizer = self._load("AutoModelForSequenceClassification", device)
-            return TextClassifier(network, tokenizer, task, self.name, options.batch_size, options.max_length)
+            network = self._network("AutoModelForSequenceClassification", device)
+            return TextClassifier(network, self._tokenizer, task, self.name, options.batch_size, options.max_length)
         if prompt is None:
             raise ModelError(
                 f"model hf:{self.name} is a {architecture}: a {task.type} task needs a prompt, "
                 "and the benchmark has none"
             )
         sort = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
-        network, tokenizer = self._load(sort, device)
-        return TextGenerator(network, tokenizer, prompt, options.batch_size, options.max_length)
+        return TextGenerator(
+            self._network(sort, device), self._tokenizer, prompt, options.batch_size, options.max_length
+        )
 
-    def _load(self, sort: str, device: str) -> tuple[Any, Any]:
-        """Network and tokenizer, read once for all seeds."""
-        if self._tokenizer is None:
-            self._tokenizer = read_tokenizer(self.folder)
-        return self._network(sort, device), self._tokenizer
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return read_tokenizer(self.folder)
 
     def _network(self, sort: str, device: str) -> Any:
         """The network, read once for all seeds."""
-        if self._loaded is None or self._loaded[0] != (sort, device):
+        if (sort, device) not in self._networks:
             network = load_network(self.folder, sort, f"hf:{self.name}", dtype=self.options.dtype)
-            self._loaded = (sort, device), network.to(device)
-        return self._loaded[1]
+            self._networks[sort, device] = network.to(device)
+        return self._networks[sort, device]
 
 
 def _is_audio_classifier(architecture: str) -> bool:
@@ -274,7 +269,7 @@ class ImageClassifier(Classifier):
 
     def __init__(self, network: Any, processor: ImageProcessor, task: Task, name: str, batch_size: int) -> None:
         super().__init__(network, task, name, batch_size)
-        self.processor = processor
+        self.processor, self.remarks = processor, processor.remarks
 
     def _encode(self, batch: Columns) -> Iterator[tuple[Any, Mapping[str, Any]]]:
         import torch
@@ -282,10 +277,6 @@ class ImageClassifier(Classifier):
         for rows, images in iterate_images(batch, self.task, f"hf:{self.name}", self.batch_size):
             pixels = torch.from_numpy(self.processor.pixels(images))
             yield rows, {"pixel_values": pixels.to(self.network.device, self.network.dtype)}
-
-    def remarks(self) -> dict[str, str]:
-        """What decodes and resizes images, for the run card."""
-        return {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
 
 
 class AudioClassifier(Classifier):

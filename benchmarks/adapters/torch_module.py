@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +77,8 @@ class ModuleModel:
         first = next(itertools.chain(self.module.parameters(), self.module.buffers()), None)
         device = torch.device("cpu") if first is None else first.device
         tensors = [_to_tensor(name, batch[name]).to(device) for name in self.task.inputs]
-        with _use_eval_mode(self.module), torch.no_grad():
-            output = self.module(*tensors)
+        with torch.no_grad():
+            output = self.module.eval()(*tensors)
         return self._answers(output, len(batch[self.task.inputs[0]]))
 
     def _answers(self, output: Any, rows: int) -> Answers:
@@ -124,33 +123,18 @@ def _to_tensor(name: str, values: Any) -> torch.Tensor:
     import torch
 
     if values.dtype == object:
-        raise ModelError(f"input {name!r} {_explain_unreadable(values)}")
+        if is_encoded(values) and not is_audio(values):
+            raise ModelError(
+                f"input {name!r} is encoded images: set the module's attribute `images` to a side in pixels (224) or a "
+                "transform ('imagenet')"
+            )
+        raise ModelError(
+            f"input {name!r} is text or audio, and a torch module reads only numbers: wrap it in an object whose "
+            "predict encodes it"
+        )
     is_pixels = values.dtype == np.uint8 and values.ndim > 1
     kind = np.float32 if is_pixels or values.dtype.kind == "f" else np.int64
     return torch.from_numpy(np.array(values, kind))
-
-
-def _explain_unreadable(values: Any) -> str:
-    if not len(values) or isinstance(values[0], str):
-        return "is text, and a torch module reads only numbers: wrap it in an object whose predict encodes text"
-    if is_encoded(values) and not is_audio(values):
-        return (
-            "is encoded images: set the module's attribute `images` to a side in pixels (224) or a transform "
-            "('imagenet')"
-        )
-    return "is audio or images, and a torch module reads only numbers: wrap it in an object whose predict reads them"
-
-
-@contextmanager
-def _use_eval_mode(module: torch.nn.Module) -> Iterator[None]:
-    """Set the module to evaluation mode; afterwards restore each submodule's mode (some may be frozen)."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, training in modes:
-            part.training = training
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> TorchFactory:

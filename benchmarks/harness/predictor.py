@@ -27,7 +27,7 @@ from ..benchmark import Benchmark
 from ..definition import Adaptation
 from ..model import Columns, Task
 from ..model_inputs.rows import ModelRows
-from ..parsing import BatchLocation, read_answer, wrap_user_errors
+from ..parsing import BatchLocation, make_empty_answers, read_answer, wrap_user_errors
 from ..runs.predictions import OUTPUTS
 from ..runs.run_folder import Job, Shard
 
@@ -130,7 +130,7 @@ class Predictor:
         answers = (
             self._predict_batch(model, {name: values[decodable] for name, values in batch.items()}, remaining)
             if decodable.any()
-            else _make_empty_answers(self.task)
+            else make_empty_answers(self.task)
         )
         return answers.scatter(decodable)
 
@@ -146,12 +146,6 @@ class Predictor:
                     "or use smaller batches (--batch-size)"
                 ) from None
         return read_answer(answer, location, self.task)
-
-
-def _make_empty_answers(task: Task) -> Answers:
-    """Return answers without rows."""
-    kinds = {"regression": np.float64, "classification": np.int64, "multilabel": np.int64}
-    return Answers.all_given(np.empty(0, kinds.get(task.type, object)))
 
 
 def _iterate_adaptation_steps(inputs: ModelRows, adaptation: Adaptation) -> Iterator[Step]:

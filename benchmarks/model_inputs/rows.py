@@ -21,7 +21,7 @@ from ...loaders.batching.columns import TextColumn
 from ...loaders.batching.encoded import EncodedFiles
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ...loaders.batching.order import make_order
-from ...loaders.batching.pixels import MappedPixels
+from ...loaders.batching.pixels import ArrayPixels
 from ...loaders.part import Part
 from ...splits.schema import Schema
 from ..definition import PromptPin
@@ -37,7 +37,7 @@ class ModelRows:
     """Rows of a part: inputs, and for training also the observed label, `weight`, and `group` if the split has groups.
 
     columns: by name, first axis the row. Arrays may be read-only views of a mapped file; encoded images and audio
-      (`EncodedFiles`), tensors of pixels (`MappedPixels`) and texts that are only predicted (`TextColumn`) stay there
+      (`EncodedFiles`), tensors of pixels (`ArrayPixels`) and texts that are only predicted (`TextColumn`) stay there
       until they are read. `batch` and `batches` return copies, `numpy` what is in memory, and copies of the rest.
     name, identity: of the part and its manifest; with a seed and an epoch they determine the order of `batches`.
     forms: the format in which images and audio are returned.
@@ -188,7 +188,9 @@ def _open_column(part: Part, name: str) -> Any:
     pin = part.schema[name]
     if pin.item == "bytes":
         return EncodedFiles(part.source[name], part.source_indices)
-    if pin.item == "uint8" and len(pin.shape) > 1 and not part.is_contiguous:
-        return MappedPixels(part.source[name], pin.shape, part.source_indices)
     column = part.column(name)
-    return column if isinstance(column, TextColumn) else column.view()
+    if isinstance(column, TextColumn):
+        return column
+    if pin.item == "uint8" and len(pin.shape) > 1 and column.places is not None:
+        return ArrayPixels(column.stored, column.places)
+    return column.view()

@@ -25,7 +25,7 @@ from ..answers import FAILED, Answers
 from ..benchmark import Benchmark
 from ..metrics import NO_COLUMNS, Metric, State
 from ..model import Columns, Task
-from ..runs.predictions import read_answers, sort_by_row_id
+from ..runs.predictions import read_answers
 from ..runs.run import RunLike
 from ..selection import Rule, SelectionData
 from ..statistics.clusters import Clustering, Codes, encode_clusters, make_clustering
@@ -169,11 +169,10 @@ class RunPredictions:
 
     def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
         self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
-        problems = find_completeness_problems(benchmark, predictions, card)
-        if problems:
+        self.blocks_of = split_blocks(predictions)
+        if problems := find_completeness_problems(benchmark, self.blocks_of, card):
             remainder = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
             raise BadRun(f"{problems[0]}{remainder}")
-        self.blocks_of = split_blocks(predictions)
 
     def has(self, part: str, candidate: str) -> bool:
         """Whether a candidate predicted a part (for all seeds, or for none)."""
@@ -181,7 +180,7 @@ class RunPredictions:
 
     def _answers(self, seed: int, part: str, candidate: str, row_ids: NDArray[np.uint64]) -> Answers:
         """Return the predictions for the rows of these ids, in their order."""
-        table = sort_by_row_id(self.blocks_of[seed, part, candidate])
+        table = self.blocks_of[seed, part, candidate]
         answers = read_answers(table, self.benchmark.task)
         ids = table["row_id"].to_numpy()
         return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..benchmark import Benchmark
-from ..runs.coverage import list_predicted_parts
 from ..runs.predictions import sort_by_row_id
 from ..runs.run import RunLike
 
@@ -33,7 +33,7 @@ def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows
     the run's rule by each setting's last checkpoint."""
     rule = benchmark.rule(card.selection)
     parts = (
-        list_predicted_parts(benchmark, card.card.model.extra)
+        benchmark.list_parts_without(card.card.model.left_out)
         if len(card.candidates) == 1
         else benchmark.predicted_parts
     )
@@ -43,46 +43,45 @@ def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows
     return expected
 
 
-def find_completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
-    """List the problems of a table of predictions, which must have each expected row once, and no others."""
-    blocks = split_blocks(predictions)
+Blocks = Mapping[tuple[int, str, str], "pa.Table"]
+"""The predictions of each (seed, part, candidate), by row id."""
+
+
+def find_completeness_problems(benchmark: Benchmark, blocks: Blocks, card: RunLike) -> list[str]:
+    """List the problems of a run's predictions, which must have each expected row once, and no others."""
     problems = []
+    remaining = set(blocks)
     for rows in list_expected_rows(benchmark, card):
         for seed in card.seeds:
             for candidate in rows.candidates:
-                table = blocks.pop((seed, rows.part, candidate), None)
-                ids = np.empty(0, np.uint64) if table is None else sort_by_row_id(table)["row_id"].to_numpy()
+                block = (seed, rows.part, candidate)
+                remaining.discard(block)
+                ids = blocks[block]["row_id"].to_numpy() if block in blocks else np.empty(0, np.uint64)
                 if not np.array_equal(ids, rows.ids):
                     which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
                     problems.append(f"part {rows.part}, seed {seed}{which}: {describe_row_id_problem(ids, rows.ids)}")
-    for seed, part, candidate in sorted(blocks):
+    for seed, part, candidate in sorted(remaining):
         problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: not part of this run")
     return problems
 
 
-def split_blocks(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
-    """Split the table by (seed, part, candidate); rows of one block keep their order."""
-    seeds = predictions["seed"].to_numpy()
-    parts, candidates = (predictions[name].combine_chunks().dictionary_encode() for name in ("part", "candidate"))
-    parts, candidates = (_combine_chunks(column) for column in (parts, candidates))
+def split_blocks(predictions: pa.Table) -> Blocks:
+    """Split a table of predictions into its blocks."""
+    seeds, seed_codes = np.unique(predictions["seed"].to_numpy(), return_inverse=True)
+    parts, candidates = (predictions[name].dictionary_encode().combine_chunks() for name in ("part", "candidate"))
     part_names, names = parts.dictionary.to_pylist(), candidates.dictionary.to_pylist()
-    seed_values, seed_codes = np.unique(seeds, return_inverse=True)
     codes = (seed_codes * len(part_names) + parts.indices.to_numpy()) * len(names) + candidates.indices.to_numpy()
     if (codes[1:] < codes[:-1]).any():
         order = np.argsort(codes, kind="stable")
         predictions, codes = predictions.take(order), codes[order]
-    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else []
     blocks = {}
     for start, stop in pairwise(edges):
-        if stop > start:
-            rest, candidate = divmod(int(codes[start]), len(names))
-            seed, part = divmod(rest, len(part_names))
-            blocks[int(seed_values[seed]), part_names[part], names[candidate]] = predictions.slice(start, stop - start)
+        rest, candidate = divmod(int(codes[start]), len(names))
+        seed, part = divmod(rest, len(part_names))
+        block = sort_by_row_id(predictions.slice(start, stop - start))
+        blocks[int(seeds[seed]), part_names[part], names[candidate]] = block
     return blocks
-
-
-def _combine_chunks(column: Any) -> Any:
-    return column.combine_chunks() if hasattr(column, "num_chunks") else column
 
 
 def describe_row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:

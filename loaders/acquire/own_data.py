@@ -16,7 +16,7 @@ classes = ["topic"]             # labels whose texts (or numbers) are classes, n
                                 # (detected by default if each text is that of several rows)
 categories = ["colour"]         # inputs whose integers are codes without an order
 types = { year = "string" }     # types to use instead of the inferred ones
-options = { missing = ["?"] }   # options of the reader: `table`, `image_folder`, `wav` or `text_folder`
+options = { missing = ["?"] }   # options of the reader: `table`, or those of `image_folder.py`
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Content:
 
 _FOLDERS = {
     "images": Content("image_folder", "image", "image", "image"),
-    "audio": Content("wav", "audio", "audio", "audio clip"),
-    "texts": Content("text_folder", "text", "string", "text"),
+    "audio": Content("image_folder/wav", "audio", "audio", "audio clip"),
+    "texts": Content("image_folder/texts", "text", "string", "text"),
 }
 
 

@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.documents import parse_json
-from ...core.errors import BadData, BadDefinition, Unavailable, get_first_line, replace_error_message, shorten_list
-from ...core.files import compute_file_sha256, get_lock_path, hold_lock, is_offline
+from ...core.errors import BadData, BadDefinition, Unavailable, replace_error_message, shorten_list
+from ...core.files import compute_file_sha256, get_lock_path, hold_lock
 from ...core.progress import log_message, mute_messages
 from ...splits.catalogue import list_own_manifests
-from ...splits.manifest import FilePin, Manifest, TreePin
+from ...splits.manifest import FilePin, Manifest, TreePin, UnpinnedFile
 from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_hidden, is_pattern
 from ..files.reader_errors import convert_reader_errors
-from ..mirrors.hub import list_client_errors
+from ..mirrors.hub import list_data_set
 from ..readers._table_files import open_parquet
 from ..readers.listed_files import find_common_folder
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
-from .fetch import fetch_file
+from .fetch import fetch_file, fetch_unpinned_file
 from .labels import describe_fields
 from .own_data import Data, Plan, plan_folder, plan_listed, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources, read_source
@@ -296,32 +296,18 @@ def _pin_files(paths: Iterable[Path]) -> list[FilePin]:
 def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
     """Return the files of data set `repo` that match one of the patterns, at the commit that `revision` (a branch, tag
     or commit) currently names. Raises `BadDefinition` if there is none, `Unavailable` if the Hub cannot be reached."""
-    from huggingface_hub import HfApi, hf_hub_download
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.hf_api import RepoFile
-
-    if is_offline():
-        raise Unavailable(f"Hub {repo}: not available offline")
+    commit, files = list_data_set(repo, revision)
+    absent: list[str] = []
+    chosen = choose_paths([path for path in files if path in patterns or not is_hidden(path)], patterns, absent)
+    if absent:
+        raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {shorten_list(absent)}")
     pins = []
-    try:
-        commit = str(HfApi().dataset_info(repo, revision=revision).sha)
-        entries = HfApi().list_repo_tree(repo, revision=commit, repo_type="dataset", recursive=True)
-        files = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
-        absent: list[str] = []
-        chosen = choose_paths([path for path in files if path in patterns or not is_hidden(path)], patterns, absent)
-        if absent:
-            raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {shorten_list(absent)}")
-        for path in sorted(chosen):
-            if (stored := files[path].lfs) is not None:
-                digest = stored.sha256
-            else:  # the Hub publishes no sha256 for small files
-                digest = compute_file_sha256(Path(hf_hub_download(repo, path, revision=commit, repo_type="dataset")))
-            mirror = {"sort": "hub", "repo": repo, "revision": commit, "file": path}
-            pins.append(FilePin(name=path, sha256=digest, bytes=files[path].size, mirrors=[mirror]))
-    except HFValidationError as error:
-        raise BadDefinition(f"Hub {repo!r}: {get_first_line(error)}") from error
-    except list_client_errors() as error:
-        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
+    for path in sorted(chosen):
+        size, mirrors = files[path].size, [{"sort": "hub", "repo": repo, "revision": commit, "file": path}]
+        if (stored := files[path].lfs) is not None:
+            pins.append(FilePin(name=path, sha256=stored.sha256, bytes=size, mirrors=mirrors))
+        else:  # the Hub publishes no sha256 for small files
+            pins.append(fetch_unpinned_file(UnpinnedFile(name=path, bytes=size, mirrors=mirrors))[0])
     return pins
 
 
@@ -339,9 +325,9 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
         if not file_name.endswith(".parquet"):
             continue
         with open_parquet(path, file_name) as file:
-            features = _read_features(file.schema_arrow)
+            metadata = file.schema_arrow.metadata or {}
         for name, column in columns.items():
-            feature = _find_feature(features, column) if isinstance(column, str) else {}
+            feature = _read_feature(metadata, column) if isinstance(column, str) else {}
             names = feature.get("names") if feature.get("_type") == "ClassLabel" else None
             if not isinstance(names, list) or not all(isinstance(text, str) and text for text in names):
                 continue
@@ -353,19 +339,15 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
     return {name: names for name, names in class_names.items() if len(set(names)) == len(names)}
 
 
-def _read_features(schema: pa.Schema) -> dict[str, Any]:
+def _read_feature(metadata: Mapping[bytes, bytes], column: str) -> dict[str, Any]:
+    """The feature of a column, or of a structure's field ("answer.kind"), by a Parquet file's metadata; empty if they
+    do not tell."""
     try:
-        features = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
-    except (ValueError, KeyError, TypeError):
+        feature = parse_json(metadata[b"huggingface"])["info"]["features"]
+        for step in [column] if column in feature else column.split("."):
+            feature = feature[step]
+    except (ValueError, LookupError, TypeError):
         return {}
-    return features if isinstance(features, dict) else {}
-
-
-def _find_feature(features: dict[str, Any], column: str) -> dict[str, Any]:
-    """The feature of a column, or of a structure's field ("answer.kind")."""
-    feature: Any = features
-    for step in [column] if column in features else column.split("."):
-        feature = feature.get(step) if isinstance(feature, dict) else None
     return feature if isinstance(feature, dict) else {}
 
 

@@ -243,11 +243,6 @@ class BatchedPart:
         flat = (stored.flatten() if shape else stored).to_numpy(zero_copy_only=False)
         return FixedColumn(flat.reshape(-1, *shape), source_indices)
 
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether the rows are adjacent in the source's file, so that a column is read without being gathered."""
-        return self._first_place is not None
-
     @cached_property
     def _first_place(self) -> int | None:
         """The position of the part's first row in its source, if its rows are adjacent there."""

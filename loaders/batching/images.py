@@ -17,12 +17,10 @@ from ..decoders.pillow import import_pillow, open_rgb
 from .encoded import BadImage, EncodedFiles
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from PIL.Image import Image
 
-Files: TypeAlias = "Sequence[bytes] | NDArray[Any] | pa.Array | EncodedFiles"
-"""The contents of image files: bytes in a list or an object array, an Arrow array of binary values, or files in a
-memory-mapped one."""
+Files: TypeAlias = "Sequence[bytes | memoryview] | NDArray[Any] | EncodedFiles"
+"""The contents of image files: in a list or an object array, or in a memory-mapped file."""
 
 _AT_ONCE = 16
 """Number of images of one job of a thread."""
@@ -76,23 +74,15 @@ def find_readable_images(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]
     by, is_readable = load_decoder(name), np.ones(len(files), bool)
     for index in range(len(files)):
         try:
-            _decode_content(read_content(files, index), index, len(files), 1, by)
+            _decode_content(files[index], index, len(files), 1, by)
         except BadImage:
             is_readable[index] = False
     return is_readable
 
 
-def read_content(files: Files, index: int) -> bytes | memoryview:
-    """Return one file's content; without a copy for Arrow data."""
-    if isinstance(files, EncodedFiles):
-        return files.content(index)
-    value = files[index]
-    return value if isinstance(value, bytes) else memoryview(value.as_buffer())
-
-
 def read_contents(files: Files, rows: NDArray[np.int64]) -> list[bytes | memoryview]:
     """Return several files' contents, which a stream reads at once."""
-    return files.contents(rows) if isinstance(files, EncodedFiles) else [read_content(files, int(i)) for i in rows]
+    return files.contents(rows) if isinstance(files, EncodedFiles) else [files[row] for row in rows.tolist()]
 
 
 def _decode_content(content: bytes | memoryview, index: int, count: int, side: int, by: Decoder) -> NDArray[np.uint8]:

@@ -8,12 +8,12 @@ entries. Images that do not fit into the cache are decoded on each read.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,7 @@ from ..cache.entries import format_size, read_cache_limit
 from ..cache.store import load_or_write
 from ..decoders import DEFAULT, Decoder, load_decoder
 from .encoded import BadImage, EncodedFiles, digest_contents
-from .images import Files, decode_images, iterate_decoded, read_content, read_contents
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-INTERPOLATION = "bilinear"
+from .images import Files, decode_images, iterate_decoded, read_contents
 
 _READ_BYTES = 32 * 2**20
 _TOLD_FROM = 1024
@@ -54,76 +49,36 @@ class Pixels(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class ArrayPixels:
-    """Pixels in memory, or memory-mapped from a file. known: their key, if known; else it is a digest of their
-    bytes."""
-
-    array: NDArray[np.uint8]
-    known: str = ""
-
-    @cached_property
-    def key(self) -> str:
-        if self.known:
-            return self.known
-        hasher = blake2b(repr(self.array.shape).encode(), digest_size=16)
-        hasher.update(np.ascontiguousarray(self.array).data)
-        return hasher.hexdigest()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-        return np.take(self.array, rows, axis=0, mode="clip", out=out)
-
-
-class MappedPixels:
-    """A column of pixels (n, ..) uint8 that stays in a memory-mapped Arrow file, used like an array: an integer index
-    returns an image; a slice, mask or index array those images, still unread; `numpy.asarray` reads all of them."""
+    """Images (n, ..) uint8 in memory, or in a memory-mapped file: those of `array` at `places`, by default all. Used
+    like an array: an integer index returns an image; a slice, mask or index array those images, still unread;
+    `numpy.asarray` reads all of them. known: their key, if known; else it is a digest of their bytes."""
 
     dtype = np.dtype(np.uint8)
 
-    def __init__(self, stored: pa.ChunkedArray, shape: Sequence[int], places: Rows) -> None:
-        """stored: fixed-size lists, the images of `shape`. places: the indices of this column's images, in order."""
-        self.stored, self.places = stored, places
-        self.shape = (len(places), *shape)
+    def __init__(self, array: NDArray[np.uint8], places: Rows | None = None, known: str = "") -> None:
+        self.array, self.places = array, places
+        self.shape: tuple[int, ...] = (len(array if places is None else places), *array.shape[1:])
         self.ndim = len(self.shape)
+        if known:
+            self.key = known
 
     def __len__(self) -> int:
-        return len(self.places)
-
-    @cached_property
-    def _chunks(self) -> list[NDArray[np.uint8]]:
-        return [chunk.flatten().to_numpy().reshape(-1, *self.shape[1:]) for chunk in self.stored.chunks]
-
-    @cached_property
-    def _starts(self) -> Rows:
-        return np.cumsum([0, *map(len, self._chunks)])
+        return self.shape[0]
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         """Return the images at these positions, in new memory or in `out`."""
-        places = self.places[rows]
-        if len(self._chunks) == 1:
-            return np.take(self._chunks[0], places, axis=0, mode="clip", out=out)
-        pixels = np.empty((len(places), *self.shape[1:]), np.uint8) if out is None else out
-        numbers = np.searchsorted(self._starts, places, "right") - 1
-        for number in np.unique(numbers):
-            here = numbers == number
-            pixels[here] = self._chunks[number][places[here] - self._starts[number]]
-        return pixels
+        return np.take(self.array, rows if self.places is None else self.places[rows], axis=0, mode="clip", out=out)
 
     def __getitem__(self, rows: Any) -> Any:
-        if isinstance(rows, int | np.integer):
-            return self.take(np.array([np.arange(len(self))[rows]]))[0]
-        return MappedPixels(self.stored, self.shape[1:], self.places[rows])
+        places = (np.arange(len(self)) if self.places is None else self.places)[rows]
+        return self.array[places].copy() if isinstance(rows, int | np.integer) else ArrayPixels(self.array, places)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.uint8]:
         return self.take(np.arange(len(self)))
 
     @cached_property
     def key(self) -> str:
-        """A digest of the content, equal to that of `ArrayPixels` of the same images."""
         hasher = blake2b(repr(self.shape).encode(), digest_size=16)
         for piece in iterate_pieces(self):
             hasher.update(piece.data)
@@ -145,8 +100,7 @@ class EncodedPixels:
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         try:
-            contents = [bytes(content) for content in read_contents(self.files, rows)]
-            pixels = decode_images(contents, self.side, self.by.name)
+            pixels = decode_images(read_contents(self.files, rows), self.side, self.by.name)
         except BadImage as error:
             raise BadImage.at(int(rows[error.position]), len(self.files), error.why) from error
         if out is None:
@@ -168,7 +122,9 @@ def iterate_pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
 
 def read_all_pixels(pixels: Pixels) -> NDArray[np.uint8]:
     """Return all images: the memory map if there is one, else in memory."""
-    return pixels.array if isinstance(pixels, ArrayPixels) else pixels.take(np.arange(pixels.shape[0]))
+    if isinstance(pixels, ArrayPixels) and pixels.places is None:
+        return pixels.array
+    return pixels.take(np.arange(pixels.shape[0]))
 
 
 def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
@@ -181,13 +137,16 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
     key = _compute_key(files, side, by)
     path, size = get_cache_root() / "images" / f"{key}.npy", len(files) * side * side * 3
     if not len(files):
-        return ArrayPixels(np.empty((0, side, side, 3), np.uint8), key)
+        return ArrayPixels(np.empty((0, side, side, 3), np.uint8), known=key)
     why = "" if path.exists() else _explain_too_large(path, size)
     if not why:
         try:
-            return ArrayPixels(
-                load_or_write(path, lambda target: _write_pixels(target, files, side, by), _map_pixels), key
+            mapped = load_or_write(
+                path,
+                lambda target: _write_pixels(target, files, side, by),
+                lambda stored: np.load(stored, mmap_mode="r", allow_pickle=False),
             )
+            return ArrayPixels(mapped, known=key)
         except BadData:
             raise
         except FarshiftError as error:
@@ -198,11 +157,8 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
 
 
 def _compute_key(files: Files, side: int, by: Decoder) -> str:
-    if isinstance(files, EncodedFiles):
-        images = files.key
-    else:
-        images = digest_contents(read_content(files, index) for index in range(len(files)))
-    decides = {"format": 2, "pictures": images, "side": side, "interpolation": INTERPOLATION}
+    images = files.key if isinstance(files, EncodedFiles) else digest_contents(iter(files))
+    decides = {"format": 2, "pictures": images, "side": side, "interpolation": "bilinear"}
     return compute_identity(decides | {"decoder": by.name, "version": by.version})
 
 
@@ -226,8 +182,3 @@ def _write_pixels(target: Path, files: Files, side: int, by: Decoder) -> None:
             done += len(piece)
             if total > _TOLD_FROM:
                 report_progress("decoding images", done, total)
-
-
-def _map_pixels(path: Path) -> NDArray[np.uint8]:
-    array: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array

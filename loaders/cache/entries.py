@@ -63,56 +63,45 @@ class Entry:
         return self.path.name
 
     def markers(self) -> list[Path]:
-        return sorted(file for piece in self.pieces for file in _iterate_files(piece) if file.suffix == ".ok")
+        return sorted(file for file in _list_files(self.pieces) if file.suffix == ".ok")
 
 
 def list_entries(*kinds: str) -> list[Entry]:
     """Return the entries of these kinds (default: all), sorted by kind and name."""
-    entries: list[Entry | None] = []
+    entries = []
     for kind in (kind for kind in KINDS if not kinds or kind in kinds):
-        folders = [get_cache_root() / kind]
+        items = _list_folder(get_cache_root() / kind)
         if kind in ("files", "responses"):
-            folders = [Path(item.path) for item in _list_folder(folders[0]) if item.is_dir(follow_symlinks=False)]
+            items = [item for folder in items for item in _list_folder(folder)]
         pieces: dict[Path, list[Path]] = {}
-        for item in (item for folder in folders for item in _list_folder(folder)):
+        for item in items:
             named = re.fullmatch(rf"\.?({_NAMES[kind]})(?:\..+)?", item.name)
-            fits = kind != "features" or item.is_dir(follow_symlinks=False)
-            if named and fits and not item.is_symlink() and not item.name.endswith(".lock"):
-                pieces.setdefault(Path(item.path).with_name(named[1]), []).append(Path(item.path))
-        entries += (_measure_entry(kind, path, tuple(pieces[path])) for path in sorted(pieces))
-    return [entry for entry in entries if entry is not None]
+            if named and item.suffix != ".lock" and (kind != "features" or item.is_dir()):
+                pieces.setdefault(item.with_name(named[1]), []).append(item)
+        for path in sorted(pieces):
+            states: dict[Path, os.stat_result] = {}
+            for file in _list_files(pieces[path]):
+                with suppress(FileNotFoundError):  # another process has just removed it
+                    states[file] = file.lstat()
+            if states:
+                marked = [state for file, state in states.items() if file.suffix == ".ok"]
+                used = max(state.st_mtime for state in marked or states.values())
+                size = sum(state.st_size for state in states.values())
+                entries.append(Entry(kind, path, tuple(pieces[path]), size, used))
+    return entries
 
 
-def _measure_entry(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
-    """The entry of these files; None if all have been removed meanwhile."""
-    states: dict[Path, os.stat_result] = {}
-    for file in (file for piece in pieces for file in _iterate_files(piece)):
-        with suppress(FileNotFoundError):
-            states[file] = file.lstat()
-    if not states:
-        return None
-    marked = [state for file, state in states.items() if file.suffix == ".ok"]
-    used = max(state.st_mtime for state in marked or states.values())
-    return Entry(kind, path, pieces, sum(state.st_size for state in states.values()), used)
-
-
-def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    if folder.is_symlink():
+def _list_folder(folder: Path) -> list[Path]:
+    """The files and folders in a folder, except links; none if it is a file, a link or absent."""
+    if folder.is_symlink() or not folder.is_dir():
         return []
-    try:
-        with os.scandir(folder) as items:
-            return sorted(items, key=lambda item: item.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return sorted(item for item in folder.iterdir() if not item.is_symlink())
 
 
-def _iterate_files(piece: Path) -> Iterator[Path]:
-    if piece.is_symlink() or not piece.is_dir():
-        yield piece
-        return
-    for item in _list_folder(piece):
-        if not item.is_symlink():
-            yield from _iterate_files(Path(item.path))
+def _list_files(pieces: Sequence[Path]) -> list[Path]:
+    """Those of the pieces that are files, and all files of the others; no links."""
+    below = [_list_files(_list_folder(piece)) if piece.is_dir() else [piece] for piece in pieces]
+    return [file for files in below for file in files]
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -63,10 +63,6 @@ def _check_mode(mode: str, what: str) -> Verify:
     raise FarshiftError(f"{what}: invalid mode {mode!r}: choose from {', '.join(VERIFY_MODES)}")
 
 
-def _find_marker(path: Path) -> Path:
-    return path.with_name(path.name + ".ok")
-
-
 def _read_stamp(path: Path) -> list[int]:
     state = path.stat()
     return [state.st_size, state.st_mtime_ns, state.st_ino]
@@ -77,7 +73,7 @@ def write_marker(path: Path, digest: str) -> None:
     noted: dict[str, Any] = {"sha256": digest, "stamp": _read_stamp(path)}
     if path.stat().st_size > LARGE:
         noted["compared"] = int(time.time())
-    write_atomically(_find_marker(path), json.dumps(noted).encode())
+    write_atomically(Path(f"{path}.ok"), json.dumps(noted).encode())
 
 
 _compared: dict[Path, list[int]] = {}
@@ -89,7 +85,7 @@ def is_intact(path: Path) -> bool:
     at the first check in a process, or as set by `FARSHIFT_VERIFY`. Counts as a use."""
     mode = _verify_mode.get() or _check_mode(read_settings().verify, "FARSHIFT_VERIFY")
     try:
-        marker, stamp = read_json(_find_marker(path)), _read_stamp(path)
+        marker, stamp = read_json(Path(f"{path}.ok")), _read_stamp(path)
         if stamp[0] != marker["stamp"][0]:
             return False
         noted = marker["stamp"] == stamp
@@ -104,7 +100,7 @@ def is_intact(path: Path) -> bool:
                     write_marker(path, marker["sha256"])
                 return True
         with suppress(OSError):
-            os.utime(_find_marker(path))
+            os.utime(f"{path}.ok")
     except (OSError, ValueError, LookupError, TypeError):
         return False
     return True
@@ -126,7 +122,11 @@ def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[P
                 if not is_intact(path):
                     if path.exists():
                         log_message(f"{path} is truncated or modified: building it again")
-                    _write_file(path, write)
+                    for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a killed process
+                        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink(missing_ok=True)
+                    with _stage_file(path) as temporary:
+                        write(temporary)
+                        move_into_cache(temporary, path)
                     built = True
         try:
             value = read(path)
@@ -161,32 +161,22 @@ def write_arrow(table: pa.Table, target: Path) -> None:
     target.write_bytes(memoryview(sink.getvalue()))
 
 
-def _write_file(path: Path, write: Callable[[Path], object]) -> None:
-    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with translate_os_errors(path):
-        try:
-            write(temporary)
-            move_into_cache(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+def stage_source(name: str) -> AbstractContextManager[Path]:
+    """Yield a temporary path for the rows of a source whose place in the cache is not known yet, to be moved there by
+    `move_into_cache`; it is removed at the end of the context."""
+    return _stage_file(get_cache_root() / "sources" / f"{name}.arrow")
 
 
 @contextmanager
-def stage_source(name: str) -> Iterator[Path]:
-    """Yield a temporary path for the rows of a source whose place in the cache is not known yet, to be moved there by
-    `move_into_cache`; it is removed at the end of the context."""
-    path = get_cache_root() / "sources" / f".{name}.arrow.{os.getpid()}.tmp"
+def _stage_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, removed at the end of the context."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with translate_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield path
+            yield temporary
         finally:
-            path.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def move_into_cache(temporary: Path, path: Path) -> None:

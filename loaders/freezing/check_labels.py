@@ -10,8 +10,8 @@ from ...core.progress import log_message
 from ...core.text import format_count, write_inline
 from ...splits.assignment import PARTS
 from ...splits.manifest import SplitDefinition
-from ..acquire.row_difference import compare_rows
 from ..acquire.source import Source
+from ..split import find_row_positions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,7 +137,7 @@ def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa
     """The label that training sees for each row of a split: the rule's, if it assigns one."""
     import pyarrow.compute as pc
 
-    true = rows[definition.label].take(compare_rows(assigned, rows).source_indices)
+    true = rows[definition.label].take(find_row_positions(assigned, rows, definition.name))
     if "label" not in assigned.column_names or assigned["label"].null_count == assigned.num_rows:
         return true
     return pc.coalesce(assigned["label"].cast(true.type), true)

@@ -18,7 +18,7 @@ from ...splits.catalogue import find_manifest, read_published_identities
 from ...splits.manifest import Manifest, add_given_labels
 from ...splits.rows import compute_row_digests, compute_row_ids, compute_set_digest, get_digest_prefixes
 from ..acquire.source import Source, find_source
-from ..split import verify_manifest_rows
+from ..split import find_row_positions
 from .freeze import write_audit
 
 if TYPE_CHECKING:
@@ -58,15 +58,14 @@ def _verify_source(own_folders: tuple[Path, ...], manifests: list[Manifest]) -> 
         rows = _prove_rows(source, own_folders)
     except FarshiftError as error:
         return [_make_verdict(manifest, error) for manifest in manifests]
-    return [_verify_rows(manifest, source, rows) for manifest in manifests]
-
-
-def _verify_rows(manifest: Manifest, source: Source, rows: pa.Table) -> Verdict:
-    try:
-        _prove_manifest(manifest, source, rows)
-    except FarshiftError as error:
-        return _make_verdict(manifest, error)
-    return _make_verdict(manifest)
+    verdicts = []
+    for manifest in manifests:
+        try:
+            _prove_manifest(manifest, source, rows)
+            verdicts.append(_make_verdict(manifest))
+        except FarshiftError as error:
+            verdicts.append(_make_verdict(manifest, error))
+    return verdicts
 
 
 def _make_verdict(manifest: Manifest, error: FarshiftError | None = None) -> Verdict:
@@ -103,7 +102,7 @@ def _prove_manifest(manifest: Manifest, source: Source, rows: pa.Table) -> None:
             f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
             f"but {source.path.name} has {source.definition.digest[:12]}.."
         )
-    verify_manifest_rows(manifest, source, rows)
+    find_row_positions(manifest.rows(rows, source.schema), rows, manifest.full_name)
     published = read_published_identities().get(manifest.full_name, "")
     shipped = manifest.folder.is_relative_to(PACKAGE)
     if published != manifest.identity and (shipped or published):

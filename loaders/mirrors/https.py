@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import BadData, Unavailable
 from ...core.progress import report_progress
-from ...core.retry import compute_backoff, is_retryable, parse_retry_after
-from . import MirrorFailed, is_disk_error
+from ...core.retry import TransientError, compute_backoff
+from ..files.http import request_file
+from . import MirrorFailed
 
 NETWORK = True
 _TRIES = 4  # fewer than elsewhere: there are other mirrors
-_SILENCE = 30.0  # timeout in seconds without a byte
-_BLOCK = 1 << 18
 
 
 def describe(mirror: dict[str, Any]) -> str:
@@ -28,31 +25,30 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download `url`. A partial download in `target` is resumed (`Range`). If the file's size is not published, the
     server's is used.
 
-    Gives up after four consecutive tries without a new byte. Each new byte resets the count, so a large file may
-    survive any number of broken connections.
+    Gives up after four consecutive tries without a new byte, or if no connection can be made. Each new byte resets the
+    count, so a large file may survive any number of broken connections.
     """
+    import httpx2
+
     target.touch()  # an empty file is complete before any request
-    download = _Download(mirror["url"], target, size)
-    have = reached = download.have()
-    broken: Exception | None = None
-    tries = 0
-    while download.size is None or have < download.size:
-        if tries == _TRIES or _is_final(broken):
-            reason = _describe_failure(broken) or f"the download ended at {have} of {download.size} bytes"
-            raise MirrorFailed(reason) from broken
-        if tries:
-            later = broken.headers.get("Retry-After") if isinstance(broken, urllib.error.HTTPError) else None
-            time.sleep(compute_backoff(tries, parse_retry_after(later)))
-        broken = None
+    download, tries = _Download(mirror["url"], target, size), 0
+    reached = download.have()
+    while not download.is_complete():
+        final, pause, why = False, None, ""
         try:
-            download.go_on(have)
-        except (OSError, http.client.HTTPException) as error:
-            if is_disk_error(error):
-                raise
-            broken = error
+            download.go_on(download.have())
+        except TransientError as error:
+            final, pause, why = isinstance(error.__cause__, httpx2.ConnectError), error.pause, f" ({error})"
+        except (Unavailable, BadData) as error:
+            raise MirrorFailed(str(error).removeprefix(f"{download.url}: ")) from error
+        if download.is_complete():
+            return
         have = download.have()
         tries = 1 if have > reached else tries + 1
         reached = max(have, reached)
+        if final or tries == _TRIES:
+            raise MirrorFailed(f"the download ended at {have} of {download.size or 'unknown'} bytes{why}")
+        time.sleep(compute_backoff(tries, pause))
 
 
 @dataclass
@@ -66,19 +62,20 @@ class _Download:
     version: str | None = None
 
     def have(self) -> int:
-        return self.target.stat().st_size if self.target.exists() else 0
+        return self.target.stat().st_size
+
+    def is_complete(self) -> bool:
+        return self.size is not None and self.have() >= self.size
 
     def go_on(self, have: int) -> None:
         """Send one request for the bytes after the first `have`. A file that has changed is restarted."""
-        headers = {"User-Agent": "farshift", "Accept-Encoding": "identity"}
-        if have:
-            headers["Range"] = f"bytes={have}-"
-            if self.version:
-                headers["If-Range"] = self.version
-        with urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=_SILENCE) as answer:
-            resumed = answer.status == 206
+        headers = {"Range": f"bytes={have}-"} if have else {}
+        if have and self.version:
+            headers["If-Range"] = self.version
+        with request_file(self.url, headers) as answer:
+            resumed = answer.status_code == 206
             if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-                raise http.client.HTTPException(f"the server sent a range that does not begin at byte {have}")
+                raise TransientError(f"the server sent a range that does not begin at byte {have}")
             if not resumed:
                 # Only a strong validator guarantees equal bytes (RFC 9110, 8.8.3).
                 tag = answer.headers.get("ETag", "W/")
@@ -87,26 +84,11 @@ class _Download:
             if self.size is None and answer.headers.get("Content-Length"):
                 self.size = start + int(answer.headers["Content-Length"])
             with self.target.open("ab" if resumed else "wb") as file:
-                # Read single packets: if the connection breaks, a read of a whole block would lose a partial one.
-                while block := answer.read1(_BLOCK):
+                for block in answer.iter_raw():
                     file.write(block)
                     start += len(block)
                     report_progress(self.url.rsplit("/", 1)[-1], start, self.size)
                     if self.size is not None and start > self.size:
                         return  # longer than announced: the digest check will fail, without filling the disk
         if self.size is None:  # the server gives no size either, so the file ends with the connection
-            self.size = self.have()
-
-
-def _describe_failure(broken: Exception | None) -> str:
-    if isinstance(broken, urllib.error.HTTPError):
-        return f"the server answered {broken.code} {broken.reason}"
-    return "" if broken is None else str(getattr(broken, "reason", None) or broken) or type(broken).__name__
-
-
-def _is_final(broken: Exception | None) -> bool:
-    """Whether to give up, including unresolved names and refused connections, which do not change within seconds."""
-    if isinstance(broken, urllib.error.HTTPError):
-        return not is_retryable(broken.code)
-    reason = getattr(broken, "reason", broken)
-    return type(reason).__name__ == "gaierror" or isinstance(reason, ConnectionRefusedError)
+            self.size = start

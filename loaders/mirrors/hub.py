@@ -6,10 +6,16 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...core.errors import Unavailable, get_first_line
+from ...core.files import is_offline
+from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ..files.patterns import choose_paths, is_pattern
 from . import MirrorFailed, is_disk_error
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
 
 NETWORK = True
 
@@ -37,6 +43,34 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
         got = hf_hub_download(repo, name, revision=revision, repo_type=kind, local_dir=keep)
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)
+
+
+def list_data_set(repository: str, revision: str) -> tuple[str, dict[str, RepoFile]]:
+    """Return the commit that a data set's revision (a branch, tag or commit) names now, and its files by path. Raises
+    `Unavailable` if the Hub refuses, or does not answer in several tries."""
+    import httpx2
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+    what = f"Hub {repository}@{revision}"
+    if is_offline():
+        raise Unavailable(f"{what} was not requested: FARSHIFT_OFFLINE is set")
+
+    def attempt() -> tuple[str, dict[str, RepoFile]]:
+        try:
+            commit = str(HfApi().dataset_info(repository, revision=revision).sha)
+            entries = HfApi().list_repo_tree(repository, revision=commit, repo_type="dataset", recursive=True)
+            return commit, {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
+        except list_client_errors() as error:
+            reason = f"{type(error).__name__}: {get_first_line(error)}"
+            answer = getattr(error, "response", None)
+            if answer is not None and is_retryable(answer.status_code):
+                raise TransientError(reason, parse_retry_after(answer.headers.get("Retry-After"))) from error
+            if isinstance(error, httpx2.TransportError):
+                raise TransientError(reason) from error
+            raise Unavailable(f"{what} could not be listed: {reason}") from error
+
+    return call_with_retries(attempt, f"{what} could not be listed")
 
 
 @contextmanager

@@ -1,72 +1,31 @@
 """Readers: each converts a distribution's files to tables of the source's fields.
 
-A module `<name>.py` is the reader `<name>`. Its function `read(files, **options)` returns a table, or yields tables
-(for data that are larger than memory). `files` are paths (or `ArchiveFiles`, for folders) by name; a parameter `schema`
-gets the source's schema. In a module of several readers of similar data (`FAMILIES`) the function is called as the
-reader.
+A reader is a function `(files, **options)` that returns a table, or yields tables (for data that are larger than
+memory). `files` are paths (or `ArchiveFiles`, for folders) by name; a parameter `schema` gets the source's schema. The
+reader `table` is `read` of the module `table.py`; `digits/idx` is the function `idx` of `digits.py`, which has several.
+In a module with `PUBLISHED_FORM = True` each reader relies on the form in which one data set was published.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
-from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadDefinition, UnknownName, get_first_line
-from ...core.plugins import PACKAGE, find_files_by_name, load_module
+from ...core.errors import BadDefinition, get_first_line
+from ...core.plugins import load_function
 from ...splits.schema import Schema
 from ..files.reader_errors import convert_reader_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FAMILIES = {
-    "cifar": ("cifar", "cifar10_pictures"),
-    "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
-    "image_folder": ("image_folder", "text_folder", "wav"),
-    "image_sets": (*("camera_traps", "clothing1m", "cue_conflict", "food101n", "objectnet", "webvision"),),
-    "lines": ("conll", "inflections", "parallel_lines", "svmlight"),
-    "mathematics": (
-        *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
-    ),
-    "networks": ("attributed_networks", "edge_lists", "labelled_graphs", "musae"),
-    "parses": ("cfq", "geoquery", "gscan", "semantic_parses", "text_to_sql"),
-    "questions": (
-        "arc_annotated",
-        "arc_tasks",
-        "rush_hour",
-        "two_hop_questions",
-        "winogrande_hardness",
-    ),
-    "science": ("flip", "ogb_molecules", "survival"),
-    "texts": ("boolq", "instructions", "mail_archive", "perspectives", "preferences"),
-    "wilds": (*("wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),),
-}
-"""The readers of each module that has several."""
-
-PUBLISHED = {name for module, names in FAMILIES.items() if module != "image_folder" for name in names}
-"""The readers of one published form of data."""
-
-_MODULE_OF = {name: module for module, names in FAMILIES.items() for name in names}
-
 
 def load_reader(name: str) -> Callable[..., Any]:
     """Load a reader, of the package or a user's folder, as a function that returns a table or yields tables.
-    Raises `UnknownName` if there is none, and `BadDefinition` if its module has none."""
-    files = find_files_by_name("loaders/readers", ".py")
-    call: Callable[..., Any] | None
-    if module := _MODULE_OF.get(name):
-        if name in files and not files[name].is_relative_to(PACKAGE):
-            raise BadDefinition(f"{files[name]}: the package has a reader of this name: rename yours")
-        call = getattr(import_module(f".{module}", __name__), name)
-    elif name in FAMILIES or name not in files:
-        raise UnknownName("reader", name, {*files, *_MODULE_OF} - (FAMILIES.keys() - _MODULE_OF.keys()))
-    else:
-        call = getattr(load_module("loaders/readers", name, "reader"), "read", None)
-    if call is None:
-        raise BadDefinition(f"{name}: a reader has read(files, ..)")
+    Raises `UnknownName` if there is none."""
+    call: Callable[..., Any] = load_function("loaders/readers", name if "/" in name else f"{name}/read", "reader")
     return call
 
 
@@ -81,7 +40,8 @@ def read_tables(reader: str, arguments: Mapping[str, Any], schema: Schema, where
         signature(call).bind(**own, **arguments)
     except TypeError as error:
         raise BadDefinition(f"{where}: {get_first_line(error)}") from error
-    # A reader of one published data set relies on its form, which the digests of its files or of its rows prove.
-    with convert_reader_errors(where, reader) if reader in PUBLISHED else nullcontext():
+    # A published form is proven by the digests of the files or of the rows, so its readers do not check it.
+    is_published = getattr(sys.modules[call.__module__], "PUBLISHED_FORM", False)
+    with convert_reader_errors(where, reader.rpartition("/")[2] if is_published else ""):
         tables = call(**own, **arguments)
         yield from [tables] if isinstance(tables, pa.Table) else tables

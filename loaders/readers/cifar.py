@@ -22,12 +22,14 @@ from ...core.documents import read_json
 from ...core.errors import BadData
 from ..acquire.archive_files import ArchiveFiles
 
+PUBLISHED_FORM = True
+
 _PIXELS = 3 * 32 * 32
 NOBODY = -1
 """The human label of images that were not annotated."""
 
 
-def cifar(
+def read(
     files: dict[str, Path],
     *,
     archive: str,
@@ -95,7 +97,7 @@ _PIECE = 4096
 """Rows per piece."""
 
 
-def cifar10_pictures(
+def pictures(
     files: dict[str, Any], *, pictures: str, human: str, given: dict[str, str], test: str, crowd: str, errors: str
 ) -> Iterator[pa.Table]:
     """CIFAR-10 as a folder of images, `part/class/number.jpg`, joined with human labels.

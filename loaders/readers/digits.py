@@ -19,6 +19,8 @@ from ._arrow_types import to_tensor_column
 from ._inputs import read_content
 from ._layout import iterate_file_tables, read_filled_lines
 
+PUBLISHED_FORM = True
+
 
 def idx(files: dict[str, Path], *, image: str, label: str, origin: str, parts: dict[str, list[str]]) -> pa.Table:
     """Images and labels in IDX files, the format of MNIST and its successors.

@@ -55,9 +55,7 @@ _CONTENTS: dict[str, tuple[tuple[str, ...], Callable[[bytes], str]]] = {
 """By content: the suffixes of its files, and what returns what is wrong with a file's bytes, or ""."""
 
 
-def image_folder(
-    files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any
-) -> Iterator[pa.Table]:
+def read(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
     """Yield a row for each image, with its bytes in the field `image` and the fields of its path; about 32 MB per
     table.
 
@@ -77,15 +75,15 @@ def image_folder(
 
 
 def wav(files: Mapping[str, Path | ArchiveFiles], *, audio: str = "audio", **options: Any) -> Iterator[pa.Table]:
-    """Yield a row for each audio file, with its bytes in the field `audio`, as `image_folder` does for images. FLAC,
+    """Yield a row for each audio file, with its bytes in the field `audio`, as `read` does for images. FLAC,
     Ogg and MP3 are read if `suffixes` has them."""
     yield from _read_tables(files, FolderOptions.parse(options), audio, "audio")
 
 
-def text_folder(
+def texts(
     files: Mapping[str, Path | ArchiveFiles], *, text: str = "text", encoding: str = "utf-8-sig", **options: Any
 ) -> Iterator[pa.Table]:
-    """Yield a row for each file, with its whole text in the field `text`, as `image_folder` does for images; `suffixes
+    """Yield a row for each file, with its whole text in the field `text`, as `read` does for images; `suffixes
     = [""]` reads files without a suffix. Raises `BadData` for files that are not text in the encoding."""
     problem = partial(find_text_problem, encoding=encoding)
     for table in _read_tables(files, FolderOptions.parse(options), text, "text", problem):
@@ -102,7 +100,7 @@ def list_parts(files: Mapping[str, Path | ArchiveFiles], content: str, **options
 
 
 class FolderOptions(ReaderOptions, BaseModel):
-    """Options of the readers of folders; `image_folder` documents them."""
+    """Options of the readers of folders; `read` documents them."""
 
     READER = "a folder of files"
 

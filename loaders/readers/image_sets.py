@@ -12,6 +12,8 @@ from ...core.documents import parse_json
 from ..acquire.archive_files import ArchiveFiles
 from ._layout import attach_files, get_archive, read_filled_lines
 
+PUBLISHED_FORM = True
+
 
 def camera_traps(
     files: dict[str, Any], *, pictures: str, annotations: str, locations: list[str], categories: list[str]

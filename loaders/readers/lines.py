@@ -15,6 +15,8 @@ from ...core.errors import BadData
 from ..acquire.archive_files import ArchiveFiles
 from ._layout import read_utf8_lines
 
+PUBLISHED_FORM = True
+
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _WHITE, _SPACES = re.compile(r"\s+"), re.compile(" +")
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 from ...core.documents import parse_json
 from ._layout import get_archive, read_utf8_lines
 
+PUBLISHED_FORM = True
+
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>-?[\d,]*\.?\d+)(?: *\([^;]*\))?")
 _PROBLEM_TAGS = ("Body", "Question", "Answer", "Solution-Type")
 _BOX, _BOX_AND_SPACES = re.compile(r"\\(?:boxed|fbox)"), re.compile(r"\\(?:boxed|fbox)\s*")

@@ -17,6 +17,8 @@ import pyarrow as pa
 from ...core.documents import parse_json, read_json
 from ._layout import get_archive
 
+PUBLISHED_FORM = True
+
 _TEXT = rb'"%s"\s*:\s*"((?:[^"\\]|\\.)*)"'
 """The pattern of a string value in the JSON file, by its key."""
 _INDEX_LISTS = {"trainIdxs": "train", "devIdxs": "dev", "testIdxs": "test"}

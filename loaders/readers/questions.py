@@ -16,6 +16,8 @@ from ...core.documents import parse_json, read_json
 from ..acquire.archive_files import ArchiveFiles
 from ._arrow_types import to_tensor_column
 
+PUBLISHED_FORM = True
+
 _QUERY = re.compile(r"Question: (?P<question>.+?)\n A\. (?P<options>.+)\nAnswer:", re.DOTALL)
 _PREFIXES = {"challenge": "ARCCH_", "easy": "ARCEZ_"}
 _LEVELS = {

@@ -20,6 +20,8 @@ from ._arrow_types import to_tensor_column
 from ._layout import get_archive, read_columns, to_floats
 from .table import read_table
 
+PUBLISHED_FORM = True
+
 
 def flip(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dict[str, str]) -> pa.Table:
     """FLIP's tables of protein variants (Dallago et al. 2021): sequences, a measured fitness, and a CSV for each split.

@@ -14,10 +14,12 @@ from ...core.documents import parse_json
 from ...core.errors import BadData
 from ._layout import attach_files, get_archive, read_columns, to_floats
 
+PUBLISHED_FORM = True
+
 IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
 
 
-def wilds_civilcomments(files: dict[str, Any]) -> pa.Table:
+def civilcomments(files: dict[str, Any]) -> pa.Table:
     """CivilComments: `all_data_with_identities.csv`, where every number is a share of annotators
     and counts as 1 if it is at least one half.
 
@@ -45,7 +47,7 @@ _VALIDATION, _TEST = 2013, 2016
 _OLDER = {"train": "train", "val": "id_val", "test": "id_test"}
 
 
-def wilds_fmow(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
+def fmow(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
     """FMoW: `images/rgb_img_N.png`, where N is the index of the row in `rgb_metadata.csv`.
 
     The official split (`time_after_2016`): the test part is the original test from 2016 on, the validation part is the
@@ -91,7 +93,7 @@ _WHEAT_TABLES = {
 }
 
 
-def wilds_globalwheat(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
+def globalwheat(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
     """GlobalWheat: images under `images/`, and a table of boxes for each part.
 
     Fields: `image`, `boxes` ("x0 y0 x1 y1;..", in pixels; empty for none), `published` (train, val, test, id_val,
@@ -129,7 +131,7 @@ _SEED = 541433
 """The constant that WILDS adds to every seed."""
 
 
-def wilds_poverty(
+def poverty(
     files: dict[str, Any],
     *,
     folds: dict[str, dict[str, list[str]]],
@@ -186,7 +188,7 @@ MASKED = -100
 _NAMES = {**dict(enumerate(TYPES)), MASKED: "masked"}
 
 
-def wilds_py150(files: dict[str, Any]) -> pa.Table:
+def py150(files: dict[str, Any]) -> pa.Table:
     """Py150: tokens of Python files as numbers, and the type of each token.
 
     Fields: `code` (tokens as numbers, all but the last), `next_token` (all but the first), and `types`, the types

@@ -7,7 +7,6 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, Unavailable, get_first_line
-from ...core.files import is_offline
-from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
+from ...core.errors import BadData, Unavailable
+from ...core.retry import TransientError, call_with_retries
+from ..files.http import read_tag, request_file
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,9 +34,6 @@ BLOCK = 1 << 16
 
 SHARE = 0.75
 """The fraction of the memory for files that are cached whole; the rest is for prefetched rows."""
-
-STALL = 30.0
-"""The timeout of a connection in seconds without a byte."""
 
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 
@@ -142,7 +138,7 @@ class HttpFile:
 
         def ask() -> HttpFile:
             # Request one byte instead of HEAD: some servers respond to HEAD differently from GET, or not at all.
-            with _request(url, {"Range": "bytes=0-0"}) as answer:
+            with request_file(url, {"Range": "bytes=0-0"}) as answer:
                 match = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
                 length = match[3] if match else answer.headers.get("Content-Length", "")
                 if not re.fullmatch("[0-9]{1,18}", length):
@@ -150,7 +146,7 @@ class HttpFile:
                         f"{url}: the server does not report the size of the file: download it and stream from its "
                         "folder"
                     )
-                return cls(url, int(length), _read_tag(answer))
+                return cls(url, int(length), read_tag(answer))
 
         return call_with_retries(ask, f"{url} could not be opened")
 
@@ -180,7 +176,7 @@ class HttpFile:
         moved, got = self._moved, bytearray()
         headers = {**({} if moved else self.headers), "Range": f"bytes={start}-{stop - 1}"}
         try:
-            with _request(moved or self.url, headers) as answer:
+            with request_file(moved or self.url, headers) as answer:
                 self._check(answer, start)
                 if answer.history:
                     self._moved = str(answer.url)
@@ -203,7 +199,7 @@ class HttpFile:
     def _check(self, answer: httpx2.Response, start: int) -> None:
         """Raise `BadData` if the file has changed, `Unavailable` if the server does not support ranges,
         `TransientError` if the response is not of the requested range."""
-        changed, tag = f"{self.url} changed since it was opened", _read_tag(answer)
+        changed, tag = f"{self.url} changed since it was opened", read_tag(answer)
         if self.tag not in (None, tag):
             raise BadData(f"{changed} (entity tag {tag}, was {self.tag}): open it again")
         self.tag = tag
@@ -220,55 +216,6 @@ class HttpFile:
             raise TransientError(f"bytes from {start} were requested, but Content-Range is {content_range!r}")
         if match[3] not in ("*", str(self.size)):
             raise BadData(f"{changed} ({match[3]} bytes, was {self.size}): open it again")
-
-
-@contextmanager
-def _request(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
-    """Request a range; the body of the response is not read yet. Raises `Unavailable` if a retry would not help."""
-    import httpx2
-
-    if is_offline():
-        raise Unavailable(f"{url} was not requested: FARSHIFT_OFFLINE is set")
-    try:
-        client = _open_client()
-    except (ValueError, ImportError, OSError) as error:  # invalid proxies or certificates in the environment
-        raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
-    try:
-        patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
-        headers = {**headers, "Accept-Encoding": "identity"}
-        with client.stream("GET", url, headers=headers, timeout=patience) as answer:
-            if is_retryable(answer.status_code):
-                pause = parse_retry_after(answer.headers.get("Retry-After"))
-                raise TransientError(f"the server answered {answer.status_code}", pause)
-            if answer.status_code == 416:
-                raise BadData(f"{url} is shorter than expected: the server has no {headers['Range']}")
-            if answer.status_code not in (200, 206):
-                raise Unavailable(f"{url}: the server answered {answer.status_code} {answer.reason_phrase}")
-            yield answer
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, UnicodeError) as error:
-        raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
-    except httpx2.ReadTimeout as error:
-        raise TransientError(f"no byte was received for {STALL:g} seconds") from error
-    except httpx2.TransportError as error:
-        raise TransientError(str(error) or type(error).__name__) from error
-
-
-_clients: dict[int, httpx2.Client] = {}
-
-
-def _open_client() -> httpx2.Client:
-    """The connections of this process: a forked process must not use its parent's."""
-    import httpx2
-
-    process = os.getpid()
-    if process not in _clients:
-        _clients.setdefault(process, httpx2.Client(follow_redirects=True, headers={"User-Agent": "farshift"}))
-    return _clients[process]
-
-
-def _read_tag(answer: httpx2.Response) -> str | None:
-    tag: str | None = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
-    return tag
 
 
 def cache_in_memory(files: Iterable[File], memory: int) -> tuple[tuple[File, ...], int]:

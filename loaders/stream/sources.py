@@ -9,18 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
-from ...core.errors import FarshiftError, Unavailable, get_first_line
-from ...core.files import is_offline
-from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
+from ...core.errors import FarshiftError, Unavailable
 from ..files.patterns import expand_numbers, find_files, is_hidden, is_pattern, select_paths
+from ..mirrors.hub import list_data_set
 from .files import File, FolderFile, HttpFile
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
+
+    ListFiles = Callable[[str, str], tuple[str, dict[str, RepoFile]]]
 
 Source = str | Path | Sequence[str | Path]
 """A folder, a file or a pattern of files (`files/patterns.py`), local, on the web or on the Hub; or several of them."""
@@ -45,11 +47,11 @@ def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
     for location in locations:
         if any(letter < " " for letter in location):
             raise FarshiftError(f"{location!r} is not a path or address: it has control characters")
-    resolve_commit = cache(_resolve_commit)  # all paths of a revision have the same commit
-    if isinstance(source, str | Path) and (export := _find_export(str(source), resolve_commit)) is not None:
+    list_files = cache(list_data_set)  # all paths of a revision have the same commit
+    if isinstance(source, str | Path) and (export := _find_export(str(source), list_files)) is not None:
         return export
     where = ", ".join(locations)
-    files = tuple(file for location in locations for file in _open_files(location, resolve_commit))
+    files = tuple(file for location in locations for file in _open_files(location, list_files))
     if not files:
         raise Unavailable(f"{where}: there are no files")
     if not all(_is_parquet(file.name) for file in files):
@@ -60,12 +62,12 @@ def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
     return files
 
 
-def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> ExportFolder | None:
+def _find_export(source: str, list_files: ListFiles) -> ExportFolder | None:
     """The export at `source`, if it looks like one."""
     if _is_parquet(source):
         return None
     if source.startswith("hf://"):
-        folder, listed = _list_hub_files(source, resolve_commit)
+        folder, listed = _list_hub_files(source, list_files)
         files = {path.rpartition("/")[2]: file for path, file in listed.items()}
 
         def find_file(name: str, size: int | None) -> File:
@@ -85,10 +87,10 @@ def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> Expo
     return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / MANIFEST).is_file() else None
 
 
-def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Iterator[File]:
+def _open_files(source: str, list_files: ListFiles) -> Iterator[File]:
     """The files with rows at `source`."""
     if source.startswith("hf://"):
-        _, files = _list_hub_files(source, resolve_commit)
+        _, files = _list_hub_files(source, list_files)
         yield from (file for path, file in files.items() if _is_parquet(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
@@ -124,11 +126,10 @@ def _is_parquet(name: str) -> bool:
     return path.endswith(".parquet") and not path.endswith(_INDEX)
 
 
-def _list_hub_files(address: str, resolve_commit: Callable[[str, str], str]) -> tuple[str, dict[str, HttpFile]]:
+def _list_hub_files(address: str, list_files: ListFiles) -> tuple[str, dict[str, HttpFile]]:
     """The address at the commit of its revision (by default `main`), and the files that match its path or pattern, or
     are in the folder that it names, by path in the data set."""
-    from huggingface_hub import HfApi, hf_hub_url
-    from huggingface_hub.hf_api import RepoFile
+    from huggingface_hub import hf_hub_url
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     match = _HUB_ADDRESS.fullmatch(address)
@@ -136,55 +137,14 @@ def _list_hub_files(address: str, resolve_commit: Callable[[str, str], str]) -> 
         raise FarshiftError(
             f"{address} is not an address of files: use hf://datasets/owner/name@revision/path/*.parquet"
         )
-    repository, commit, pattern = match[1], resolve_commit(match[1], unquote(match[2] or "main")), match[3] or ""
-    name, pattern = f"hf://datasets/{repository}@{commit[:12]}/{pattern}", pattern.rstrip("/")
-    steps = pattern.split("/")
-    fixed = next((index for index, step in enumerate(steps) if is_pattern(step)), len(steps))
-    list_tree = partial(HfApi().list_repo_tree, repository, revision=commit, repo_type="dataset")
-    folder = "/".join(steps[: min(fixed, len(steps) - 1)]) or None
-    recursive = fixed < len(steps) - 1 or "**" in steps
-    entries = _request_hub(lambda: list(list_tree(folder, recursive=recursive)), name)
-    if pattern in {entry.path for entry in entries if not isinstance(entry, RepoFile)}:
-        entries = _request_hub(lambda: list(list_tree(pattern)), name)
-        pattern += "/*"
-    sizes = {entry.path: entry.size for entry in entries if isinstance(entry, RepoFile)}
+    repository, pattern = match[1], (match[3] or "").rstrip("/")
+    commit, listed = list_files(repository, unquote(match[2] or "main"))
+    name = f"hf://datasets/{repository}@{commit[:12]}/{pattern}"
+    if not pattern or any(path.startswith(f"{pattern}/") for path in listed):
+        pattern = f"{pattern}/*".lstrip("/")
     headers = build_hf_headers(library_name="farshift")
     files: dict[str, HttpFile] = {}
-    for path in select_paths(sizes, pattern or "*"):
+    for path in select_paths(listed, pattern):
         url = hf_hub_url(repository, path, repo_type="dataset", revision=commit)
-        files[path] = HttpFile(url, sizes[path], None, headers, f"{repository}@{commit}/{path}")
+        files[path] = HttpFile(url, listed[path].size, None, headers, f"{repository}@{commit}/{path}")
     return name, files
-
-
-def _resolve_commit(repository: str, revision: str) -> str:
-    from huggingface_hub import HfApi
-
-    info = _request_hub(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
-    if info.sha is None:
-        raise Unavailable(f"{repository}: the Hub does not report the commit of {revision}")
-    return info.sha
-
-
-def _request_hub(request: Callable[[], T], what: str) -> T:
-    """Send a request to the Hub. Raises `Unavailable` if it is rejected, or after several tries."""
-    import httpx2
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
-
-    if is_offline():
-        raise Unavailable(f"{what} was not requested: FARSHIFT_OFFLINE is set")
-
-    def attempt() -> T:
-        try:
-            return request()
-        except HfHubHTTPError as error:
-            answer = error.response
-            if answer is not None and is_retryable(answer.status_code):
-                pause = parse_retry_after(answer.headers.get("Retry-After"))
-                raise TransientError(f"the Hub answered {answer.status_code}", pause) from error
-            raise Unavailable(f"{what} is not on the Hub: {get_first_line(error)}") from error
-        except (FileNotFoundError, HFValidationError, OfflineModeIsEnabled) as error:
-            raise Unavailable(f"{what} is not on the Hub: {get_first_line(error)}") from error
-        except httpx2.TransportError as error:
-            raise TransientError(get_first_line(error)) from error
-
-    return call_with_retries(attempt, f"{what} could not be fetched")

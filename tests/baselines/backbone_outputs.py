@@ -6,8 +6,6 @@ makes `backbone_outputs.json` from clones of the released code, each a folder fr
 you have read. Nothing of it is copied here, and no test needs it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """What tests of several files need."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Replica groups on a toy that are killed at a chosen moment, in a process of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import traceback

@@ -1,7 +1,5 @@
 """Tiny pretrained networks of every family, and trainings of them: on pictures, on texts and on sounds."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 import torch
 from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, Sizes
-from farshift.baselines.recipe import collect_defaults, find_plugin_files, read_literal, read_settings
+from farshift.baselines.recipe import (
+    collect_defaults,
+    find_plugin_files,
+    read_declaration,
+    read_literal,
+    read_settings,
+)
 from farshift.baselines.running.plan import explain_unfit
 from farshift.baselines.training import trainer
 from farshift.baselines.training.algorithm import TOUCHABLE
@@ -113,7 +119,7 @@ def data_of(name: str) -> tuple[str, Data, Sizes]:
         encoding = SequenceEncoding(task, given)
         return "sequence", Data.of(encoding.encode(given), weight), encoding.sizes
     data = wide_rows(sizes=sizes)
-    if "classification" in read_literal(FILES[name], "TASKS"):
+    if "classification" in read_declaration(name, "TASKS"):
         return "classification", data, sizes or Sizes(3, numbers=5)
     numbers = data.target.double() - 1
     held_out = {part: replace(some, target=some.target.double() - 1) for part, some in data.held_out.items()}
@@ -200,7 +206,7 @@ def test_a_full_batch_in_pieces_is_the_full_batch_or_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_says_what_it_is(name: str) -> None:
-    about = {what: read_literal(FILES[name], what) for what in ("KIND", "CITATION", "TASKS", "TOUCHES", "SEARCH")}
+    about = {what: read_declaration(name, what) for what in ("KIND", "CITATION", "TASKS", "TOUCHES", "SEARCH")}
     assert about["KIND"] in ("any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label")
     assert any(str(year) in about["CITATION"] for year in range(1960, 2027))
     assert set(about["TASKS"]) <= {"classification", "sequence", "regression"}
@@ -236,7 +242,7 @@ def test_defaults_are_those_of_the_paper(name: str, published: dict[str, Any]) -
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_belongs_on_some_benchmark(name: str) -> None:
     """By what it declares, on one of the networks that are for its tasks."""
-    kind, tasks = (read_literal(FILES[name], what) for what in ("KIND", "TASKS"))
+    kind, tasks = (read_declaration(name, what) for what in ("KIND", "TASKS"))
     networks = {"classification": "mlp", "regression": "mlp", "sequence": NETWORKS.get(name, ("lstm",))[0]}
     built = [recipe(networks[task], STEPS, name).model_copy(update={"kind": kind}) for task in tasks]
     assert any(explain_unfit(item, find_benchmark(on)) == "" for item in built for on in SMALL)

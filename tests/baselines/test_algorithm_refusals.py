@@ -1,12 +1,10 @@
 """What an algorithm cannot do, it refuses in words that say what to change, before anything is trained."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.core.errors import ModelError
 
 from .small_sequences import training as read_texts
@@ -82,17 +80,6 @@ ON_TEXTS: list[tuple[str, str, Own, str]] = [
     ("re_ranking", "deep_thinking", {}, "such as lstm or transformer"),
     ("re_ranking", "lstm", {"judge_percent": 100}, "judge_percent = 100 of re_ranking: use a number below 100"),
 ]
-ON_SHIFTED_ROWS = (
-    "afn",
-    "bbse",
-    "coral_target",
-    "dann_target",
-    "importance_weighting",
-    "mcd",
-    "fixmatch",
-    "divdis",
-    "d_bat",
-)
 
 
 def check_refused(make: Callable[[], object], words: str) -> None:
@@ -119,24 +106,6 @@ def test_entities_that_are_no_inputs_are_refused() -> None:
     mixed = Sizes(CLASSES, categories=(4, 3), numbers=2)
     words = r"setting entities = \[2\]: the task's categorical inputs are 0 to 1"
     check_refused(lambda: begun("endef", {"entities": [2]}, sizes=mixed, data=rows(sizes=mixed)), words)
-
-
-@pytest.mark.parametrize("name", ON_SHIFTED_ROWS)
-def test_inputs_of_shifted_rows_are_declared_and_needed(name: str) -> None:
-    assert "unlabelled" in read_literal(find_plugin_files("algorithms")[name], "TOUCHES")
-    words = "whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
-    check_refused(lambda: begun(name, {}, data=replace(wide_rows(), unlabelled=None)), words)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("swad", "swad reads in-distribution validation rows"),
-        ("dfr", "choose a benchmark that has id_val"),
-    ],
-)
-def test_validation_rows_are_needed(name: str, words: str) -> None:
-    check_refused(lambda: begun(name, {}, data=replace(wide_rows(), held_out={})), words)
 
 
 @pytest.mark.parametrize("name", ["swa", "wise_ft", "jtt", "useful", "forward_correction", "confident_learning"])

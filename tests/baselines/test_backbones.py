@@ -1,7 +1,5 @@
 """The architectures of pretrained networks compute what the released code does: `backbone_outputs.json`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What goes wrong in training costs those it happens to, says so in one line, and nobody else anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -130,10 +128,12 @@ def untouched(out: Path) -> bool:
     [
         ("irm", None, "irm: the algorithm irm compares training environments, and the training rows of modadd97/xi35 "
          "come from one: choose a benchmark with several, or erm"),
+        ("afn", None, "afn: the algorithm afn trains on inputs of shifted test rows, which the protocol of modadd97/xi35 does "),
+        ("t3a", None, "t3a: the algorithm t3a adapts while it predicts, which the protocol of modadd97/xi35 does not permit"),
         ("mlp", {"a": {"wdth": 8}}, "setting a: recipe mlp on modadd97/xi35: no setting named 'wdth': did you mean width"),
         ("mlp", {"a": {}, "b": {"lr": "fast"}}, "setting b: recipe mlp on modadd97/xi35: lr = 'fast' must be of type float, like its default "),
     ],
-    ids=["one environment", "unknown setting", "setting of another type"],
+    ids=["one environment", "shifted rows", "test batches", "unknown setting", "setting of another type"],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused_before_anything_is_begun(
     tmp_path: Path, name: str, settings: dict[str, Any] | None, message: str

@@ -1,7 +1,5 @@
 """Checkpoints: a training that is killed goes on as if nothing had happened, and only ever takes up its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -104,14 +102,6 @@ def test_other_training_rows_are_a_training_of_their_own(tmp_path: Path) -> None
     fitted(made(), SEEDS, tmp_path)
     assert fitted(made(), SEEDS, tmp_path, groups=2).replica(SEEDS[0]).remarks["steps"] == 12
     assert len(list(tmp_path.glob("*.pt"))) == 2
-
-
-def test_replicas_that_stop_early_stop_at_different_steps() -> None:
-    train = rows().train
-    fit = fitted(made(check_every=1, patience=1), SLOWER, given=FitInput(train, train))
-    steps = [fit.replica(member).remarks["steps"] for member in SLOWER]
-    assert steps == sorted(set(steps), reverse=True)
-    assert steps[0] == 12
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])

@@ -1,7 +1,5 @@
 """Counter-based randomness, and which rows each replica sees in which step: the same alone or among many."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

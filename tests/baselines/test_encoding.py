@@ -1,7 +1,5 @@
 """What networks read and write: features and vocabularies of training rows, formats, ragged tokens, spectrograms."""
 
-from __future__ import annotations
-
 import copy
 import io
 from dataclasses import replace

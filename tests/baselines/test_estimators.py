@@ -1,7 +1,5 @@
 """Every scikit-learn recipe trains the estimator that it names, to what that estimator alone would be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Features on the disk: each row encoded once, by whichever process comes first, and never read where damaged."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from pathlib import Path

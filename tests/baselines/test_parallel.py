@@ -1,7 +1,5 @@
 """One model trained by several processes: the steps are those of one process."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

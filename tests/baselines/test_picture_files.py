@@ -1,7 +1,5 @@
 """Encoded pictures of one's own: unread until they are asked, decoded once, named where they are broken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ from farshift.core.errors import BadData
 from farshift.loaders.batching import pixels
 from farshift.loaders.batching.encoded import EncodedFiles
 from farshift.loaders.batching.images import decode_images
-from farshift.loaders.batching.pixels import ArrayPixels, MappedPixels, open_pixels
+from farshift.loaders.batching.pixels import ArrayPixels, open_pixels
 from farshift.loaders.cache.store import map_table, write_arrow
 from farshift.loaders.decoders import load_decoder
 from farshift.loaders.part import Part
@@ -206,7 +204,7 @@ def test_pixels_of_training_rows_stay_in_their_file_and_a_user_s_copy_may_be_wri
     schema = Schema((Field("image", "uint8[2,2]", "input"), Field("kind", "int64", "label")))
     column = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 4)
     train = inputs_of(part(schema, column, tmp_path / "rows.arrow")).training("train")
-    assert isinstance(train.columns["image"], MappedPixels)
+    assert isinstance(train.columns["image"], ArrayPixels)
     given = train.numpy()
     given["image"][:] = 0
     assert (train.numpy()["image"] == pixels[::-1]).all()
@@ -218,15 +216,13 @@ def test_rows_of_one_seed_and_epoch_come_in_the_order_of_the_part_s_own_batches(
     assert ours == [batch["kind"].tolist() for batch in rows.batches(5, seed=3, epoch=2)]
 
 
-@pytest.mark.parametrize("chunks", [1, 3])
-def test_mapped_pixels_give_what_an_array_gives(chunks: int) -> None:
+def test_unread_pixels_give_what_an_array_gives() -> None:
     array = np.random.default_rng(0).integers(0, 256, (9, 4, 5, 3), np.uint8)
-    lists = [pa.FixedSizeListArray.from_arrays(pa.array(some.ravel()), 60) for some in np.array_split(array, chunks)]
     places = np.array([8, 0, 3, 3, 7, 5])
-    lazy, expected = MappedPixels(pa.chunked_array(lists), (4, 5, 3), places), array[places]
+    lazy, expected = ArrayPixels(array, places), array[places]
     assert (lazy.shape, lazy.ndim, len(lazy), lazy.dtype) == (expected.shape, 4, 6, expected.dtype)
     for rows in (slice(1, 5), slice(None, None, -2), np.array([5, 5, 0]), expected[:, 0, 0, 0] > 99):
-        assert isinstance(lazy[rows], MappedPixels)
+        assert isinstance(lazy[rows], ArrayPixels)
         assert (np.asarray(lazy[rows]) == expected[rows]).all()
     assert (lazy[-1] == expected[-1]).all()
     assert (lazy.take(np.array([4, 1]), np.empty((2, 4, 5, 3), np.uint8)) == expected[[4, 1]]).all()

@@ -1,7 +1,5 @@
 """Pretrained networks by name: pinned as sources are, fetched once, read by their own preprocessing."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Recipes: found in folders, checked when read, searched in their ranges, and listed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -194,7 +192,7 @@ ON = "modadd97/xi35"
 
 
 def with_space(monkeypatch: pytest.MonkeyPatch, **space: list[Any]) -> None:
-    monkeypatch.setattr(search, "read_literal", lambda file, name: space)
+    monkeypatch.setattr(search, "read_declaration", lambda algorithm, name: space)
 
 
 def test_draws_are_the_same_each_time_and_differ_from_each_other() -> None:

@@ -1,7 +1,5 @@
 """Recorded results: small files from which the very scores come again, under both budgets, and what is marked."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What saves memory in a step changes no loss: chunks of a batch, activations computed again, another memory format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

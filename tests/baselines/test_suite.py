@@ -1,7 +1,5 @@
 """What suits what: suites of baselines and benchmarks, other networks, published settings."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

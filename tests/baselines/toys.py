@@ -1,7 +1,5 @@
 """Tiny tasks that a working network learns in a second or two."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
-import sys
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,11 +14,10 @@ import picture_split
 import pyarrow.parquet as pq
 import pytest
 import tiny_vision
-from encoded_files import picture, sound
+from encoded_files import column, picture, sound
 from farshift import FarshiftError, read_run
 from farshift.benchmarks.adapters import adapt_model
 from farshift.benchmarks.adapters._transformers import ImageProcessor
-from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.model import Task
@@ -37,13 +33,7 @@ KIND = Task("classification", ("image",), "kind", classes=2, names=("left", "rig
 SPOKEN = Task("classification", ("said",), "word", classes=2)
 
 
-def column(values: list) -> np.ndarray:
-    result = np.empty(len(values), object)
-    result[:] = values
-    return result
-
-
-FILES = column([picture(number, "PNG", 8) for number in range(6)])
+FILES = column(*(picture(number, "PNG", 8) for number in range(6)))
 
 
 BROKEN = 30
@@ -114,17 +104,14 @@ def test_a_function_asks_by_predictor_or_by_an_attribute():
     def shapes(batch):
         return batch["image"]
 
-    for model in (fs.predictor(shapes, images=7), fs.predictor(shapes, images=7)):
-        assert InputFormat.of(model).given({"image": FILES})["image"].shape == (6, 7, 7, 3)
+    assert InputFormat.of(fs.predictor(shapes, images=7)).given({"image": FILES})["image"].shape == (6, 7, 7, 3)
     shapes.images = "PIL"
     assert InputFormat.of(adapt_model(shapes, KIND, 0)).images == "PIL"
     assert fs.predictor(shapes).code != fs.predictor(shapes, images=7).code
     with pytest.raises(FarshiftError, match="images = 0: use 'bytes'"):
         InputFormat.of(fs.predictor(shapes, images=0)).given({"image": FILES})
-
-
-def test_submodules_are_no_requests():
-    assert InputFormat.of(SimpleNamespace(audio=len, images=list)) == InputFormat("bytes", "bytes")
+    submodules = SimpleNamespace(audio=len, images=list)
+    assert InputFormat.of(submodules) == InputFormat("bytes", "bytes"), "they are no requests"
 
 
 def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
@@ -151,10 +138,10 @@ def test_an_estimator_of_sounds_says_at_what_rate():
     from sklearn.neighbors import KNeighborsClassifier
 
     with pytest.raises(ModelError, match="input 'said' is encoded audio: .* set its `audio` to a rate"):
-        adapt_model(KNeighborsClassifier(1), SPOKEN, 0).predict({"said": column([sound(1)])})
+        adapt_model(KNeighborsClassifier(1), SPOKEN, 0).predict({"said": column(sound(1))})
     asking = KNeighborsClassifier(1)
     asking.audio = 8000
-    (heard,) = adapt_model(asking, SPOKEN, 0).forms.given({"said": column([sound(1)])})["said"]
+    (heard,) = adapt_model(asking, SPOKEN, 0).forms.given({"said": column(sound(1))})["said"]
     assert heard.shape == (20,)
 
 
@@ -180,37 +167,13 @@ def test_a_module_reads_tensors_of_the_form_it_asks_for(photos):
         fs.evaluate(module, on=photos, seeds=1, budget="quick")
 
 
-def test_a_picture_that_cannot_be_decoded_is_lost_and_the_others_are_answered(photos):
-    def bright(batch):
-        return (batch["image"].mean(axis=(1, 2, 3)) > 127).astype(int)
-
-    run = fs.evaluate(fs.predictor(bright, images=8), on=photos, seeds=1, budget="quick")
-    assert statuses(run) == {"ood_test": 1}
-
-
 def test_a_training_picture_that_cannot_be_decoded_is_named_by_its_row():
-    columns = {"image": column([*FILES[:3], FILES[3][:60]])}
+    columns = {"image": column(*FILES[:3], FILES[3][:60])}
     rows = ModelRows(columns, np.arange(160, 164, dtype=np.uint64), forms=InputFormat(4))
     with pytest.raises(BadData, match="^row 00000000000000a3: its image cannot be decoded"):
         rows.numpy()
     with pytest.raises(BadData, match="^row 00000000000000a3: its image cannot be decoded"):
         list(rows.batches(2, seed=1))
-
-
-def test_a_command_gets_files_in_base64(tmp_path):
-    program = tmp_path / "model.py"
-    program.write_text(
-        "import base64, json, sys\n"
-        "about = json.loads(sys.stdin.readline())\n"
-        "for line in sys.stdin:\n"
-        "    row = json.loads(line)\n"
-        "    file = row['inputs']['image']\n"
-        "    good = file['media_type'] == 'image/png' and base64.b64decode(file['base64'])[1:4] == b'PNG'\n"
-        "    print(json.dumps({'id': row['id'], 'prediction': int(good)}))\n"
-    )
-    factory = command(f"{shlex.quote(sys.executable)} -S {shlex.quote(str(program))}", {})
-    with closing(factory(0, KIND, "cpu", None)) as model:
-        assert model.predict({"image": FILES}) == [1] * 6
 
 
 # transformers
@@ -242,19 +205,25 @@ def test_an_image_classifier_answers_as_plain_transformers_do(weights, kind):
     np.testing.assert_allclose(again.scores, answers.scores, atol=1e-5)
 
 
-def test_an_image_classifier_is_evaluated_with_broken_pictures_among_those_asked(weights, photos):
-    run = fs.evaluate(hugging_face(str(weights["vit"]), {}), on=photos, seeds=1, budget="quick")
+def bright(batch):
+    return (batch["image"].mean(axis=(1, 2, 3)) > 127).astype(int)
+
+
+@pytest.mark.parametrize("kind", ["function", "vit"])
+def test_a_picture_that_cannot_be_decoded_is_lost_and_the_others_are_answered(weights, photos, kind):
+    model = hugging_face(str(weights["vit"]), {}) if kind == "vit" else fs.predictor(bright, images=8)
+    run = fs.evaluate(model, on=photos, seeds=1, budget="quick")
     assert statuses(run) == {"ood_test": 1}
     assert spent(run)["decoder"].startswith(load_decoder().version)
-    assert spent(run)["pictures"] == "processor of vit"
-    (declared,) = read_run(run.path).card.model.extra["pretrained"]
-    assert declared["name"] == "vit"
+    assert spent(run)["pictures"] == ("processor of vit" if kind == "vit" else "8 pixels")
+    declared = read_run(run.path).card.model.extra.get("pretrained", [])
+    assert [item["name"] for item in declared] == ["vit"] * (kind == "vit")
 
 
 def test_an_image_classifier_reads_pictures_alone(weights):
     factory = hugging_face(str(weights["vit"]), {})
     with pytest.raises(ModelError, match="input 'image' is not an image, and hf:vit reads only images"):
-        factory(0, KIND, "cpu", None).predict({"image": column(["text"])})
+        factory(0, KIND, "cpu", None).predict({"image": column("text")})
     with pytest.raises(ModelError, match="reads a single image, and this task has 2 inputs"):
         two = Task("classification", ("image", "other"), "kind", classes=3)
         factory(0, two, "cpu", None).predict({"image": FILES, "other": FILES})
@@ -267,8 +236,8 @@ def test_a_sound_classifier_reads_each_sound_alone(tmp_path):
 
     folder = tiny_vision.sounds(tmp_path / "said", classes=2)
     model = hugging_face(str(folder), {})(0, SPOKEN, "cpu", None)
-    files = column([sound(1), sound(300), sound(7)[:44] + sound(7)[44:60]])
-    given = InputFormat.of(model).given({"said": files[:2]})
+    files = column(sound(1), sound(300))
+    given = InputFormat.of(model).given({"said": files})
     scores = model.predict(given).scores
     np.testing.assert_allclose(model.predict({"said": given["said"][:1]}).scores[0], scores[0], atol=1e-6)
     network = transformers.AutoModelForAudioClassification.from_pretrained(folder).eval()
@@ -281,27 +250,17 @@ def test_a_sound_classifier_reads_each_sound_alone(tmp_path):
 # tensors of a part
 
 
-def test_a_part_gives_tensors_by_a_named_transform(photos):
+def test_a_part_gives_tensors_by_a_named_transform_or_a_model_s_own_processor(photos, weights):
     torch = pytest.importorskip("torch")
-    part = photos.part("train")
-    steps = "resize 6x4, normalise imagenet"
-    (batch,) = part.torch(64, seed=None, images=steps)
-    expected = Transform(steps).pixels(part.numpy(["image"])["image"])
-    assert torch.equal(batch["image"], torch.from_numpy(expected))
+    part, steps, own = photos.part("train"), "resize 6x4, normalise imagenet", fs.processor(str(weights["resnet"]))
+    files = part.numpy(["image"])["image"]
+    for images, expected in ((steps, Transform(steps)), (own, ImageProcessor(weights["resnet"]))):
+        (batch,) = part.torch(64, seed=None, images=images)
+        np.testing.assert_array_equal(batch["image"].numpy(), expected.pixels(files))
     (pixels,) = part.torch(64, seed=None, columns=["image"], images=5)
-    assert pixels["image"].dtype == torch.uint8
-    assert pixels["image"].shape == (len(part), 5, 5, 3)
+    assert (pixels["image"].dtype, pixels["image"].shape) == (torch.uint8, (len(part), 5, 5, 3))
     loader = torch.utils.data.DataLoader(part.torch(4, images=steps), batch_size=None, num_workers=1)
     assert [item["image"].shape[1:] for item in loader] == [(3, 6, 4)] * len(loader)
-
-
-def test_a_part_gives_tensors_by_a_model_s_own_processor(weights, photos):
-    part = photos.part("train")
-    own = fs.processor(str(weights["resnet"]))
-    (batch,) = part.torch(64, seed=None, images=own)
-    np.testing.assert_array_equal(
-        batch["image"].numpy(), ImageProcessor(weights["resnet"]).pixels(part.numpy(["image"])["image"])
-    )
 
 
 def test_a_part_s_broken_picture_is_named_by_its_row(photos):

@@ -96,24 +96,12 @@ def test_a_regressor_answers_a_regression_task_with_numbers():
 @pytest.mark.parametrize(
     ("estimator", "task", "complaint"),
     [
-        (
-            RandomForestRegressor(),
-            POINTS,
-            "RandomForestRegressor is a scikit-learn regressor, but this is a classification",
-        ),
+        (RandomForestRegressor(), POINTS, "RandomForestRegressor is a scikit-learn regressor, but this is a class"),
         (make_pipeline(StandardScaler(), SVR()), POINTS, "Pipeline is a scikit-learn regressor, but"),
-        (
-            GridSearchCV(SVC(), {"C": [1]}),
-            NUMBERS,
-            "GridSearchCV is a scikit-learn classifier, but this is a regression task",
-        ),
+        (GridSearchCV(SVC(), {"C": [1]}), NUMBERS, "classifier, but this is a regression task"),
         (KMeans(), POINTS, "KMeans is a scikit-learn clusterer"),
         (SVC(), Task("sequence", ("text",), "out"), "SVC is a scikit-learn classifier, but this is a sequence task"),
-        (
-            make_pipeline(TfidfVectorizer(), SVC()),
-            POINTS,
-            "a vectoriser reads one text input, and this task has x, image",
-        ),
+        (make_pipeline(TfidfVectorizer(), SVC()), POINTS, "a vectoriser reads one text input, .* has x, image"),
     ],
 )
 def test_an_estimator_of_the_wrong_sort_is_refused_before_it_is_trained(estimator, task, complaint):
@@ -205,28 +193,14 @@ def test_numbers_alone_are_named_too_where_columns_are_selected_by_name():
     assert np.array_equal(first.scores, second.scores)
 
 
-def test_whole_weights_become_copies_of_named_rows():
-    train = people()
-    train.columns["weight"] = WEIGHT
-    built = make_pipeline(by_name(), KNeighborsClassifier(5))
-    answers = fitted(built, PEOPLE, train).predict(train.columns)
-    copies = np.repeat(np.arange(60), WEIGHT)
-    by_hand = clone(built).fit(frame(train).iloc[copies], train.columns["kind"][copies])
-    assert np.allclose(answers.scores, by_hand.predict_proba(frame(train)), atol=1e-6)
-
-
 def test_texts_for_an_estimator_of_numbers_are_refused_with_the_way_on():
-    with pytest.raises(
-        ModelError, match="reads only numbers, and job is text: begin the pipeline with a ColumnTransformer"
-    ):
+    with pytest.raises(ModelError, match="reads only numbers, and job is text: begin the pipeline with a Column"):
         fitted(make_pipeline(StandardScaler(), LogisticRegression()), PEOPLE, people())
 
 
 def test_without_pandas_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(
-        MissingExtra, match=r"pandas DataFrame needs an optional dependency: pip install 'farshift\[note"
-    ):
+    with pytest.raises(MissingExtra, match=r"pandas DataFrame needs .*: pip install 'farshift\[notebook\]'"):
         fitted(NAMED["by names"], PEOPLE, people())
 
 
@@ -238,29 +212,35 @@ def test_a_weight_is_handed_to_an_estimator_that_takes_weights():
     assert np.array_equal(answers.scores[:, [1, 3]], by_hand.predict_proba(matrix(train)).astype(np.float32))
 
 
-@pytest.mark.parametrize("features", ["numbers", "texts"])
+COPIED = {
+    "numbers": (POINTS, points(), matrix, make_pipeline(StandardScaler(), KNeighborsClassifier(5))),
+    "texts": (
+        WORDS,
+        rows(text=TEXTS, kind=np.arange(24) % 3),
+        lambda _: TEXTS,
+        make_pipeline(CountVectorizer(), MultinomialNB()),
+    ),
+    "names": (PEOPLE, people(), frame, make_pipeline(by_name(), KNeighborsClassifier(5))),
+}
+
+
+@pytest.mark.parametrize("features", COPIED)
 def test_a_whole_weight_becomes_copies_for_an_estimator_that_takes_none(features):
-    train = points()
-    if features == "numbers":
-        built, task, given = make_pipeline(StandardScaler(), KNeighborsClassifier(5)), POINTS, matrix(train)
-        train.columns["weight"] = WEIGHT
-    else:
-        built, task, given = make_pipeline(CountVectorizer(), MultinomialNB()), WORDS, TEXTS
-        train = rows(WEIGHT[: len(TEXTS)], text=TEXTS, kind=np.arange(len(TEXTS)) % 3)
-    by_hand = built.fit(
-        given.repeat(train.columns["weight"], axis=0), train.columns["kind"].repeat(train.columns["weight"])
+    task, train, features_of, built = COPIED[features]
+    given, weight = features_of(train), WEIGHT[: len(train)]
+    train.columns["weight"] = weight
+    copies = np.repeat(np.arange(len(train)), weight)
+    by_hand = clone(built).fit(
+        given.iloc[copies] if features == "names" else given[copies], train.columns["kind"][copies]
     )
-    expected = by_hand.predict_proba(given)
     answers = fitted(built, task, train).predict(train.columns)
-    assert np.allclose(answers.scores[:, by_hand.classes_], expected, atol=1e-6)
+    assert np.allclose(answers.scores[:, by_hand.classes_], by_hand.predict_proba(given), atol=1e-6)
 
 
 def test_a_broken_weight_is_refused_by_an_estimator_that_takes_none():
     train = points()
     train.columns["weight"] = WEIGHT / 2
-    with pytest.raises(
-        ModelError, match="KNeighborsClassifier has no sample_weight, and the weights are not whole numbers"
-    ):
+    with pytest.raises(ModelError, match="KNeighborsClassifier has no sample_weight, and the weights are not whole"):
         fitted(KNeighborsClassifier(), POINTS, train)
 
 

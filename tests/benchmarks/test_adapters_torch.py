@@ -63,25 +63,14 @@ def test_predictions_are_the_softmax_of_the_module_s_logits():
     assert answers.answered.all()
 
 
-def test_a_module_is_copied_and_each_of_its_parts_left_in_the_mode_it_was_in():
+def test_a_module_is_copied_and_predicts_without_dropout():
     net = module().train()
-    net.out.eval()
     model = adapt(net, PAIRS, 0)
-    first, second = model.predict(BATCH), model.predict(BATCH)
-    assert np.array_equal(first.scores, second.scores), "no dropout while it predicts"
-    assert [part.training for part in model.module.modules()] == [part.training for part in net.modules()]
-    assert model.module.drop.training
-    assert not model.module.out.training
+    first = model.predict(BATCH)
     with torch.no_grad():
         net.out.bias.fill_(100.0)
     assert np.array_equal(model.predict(BATCH).scores, first.scores)
-
-
-def test_the_mode_is_restored_when_the_module_raises():
-    model = adapt(Gives(lambda x: x.missing), VALUE, 0)
-    with pytest.raises(AttributeError):
-        model.predict({"x": np.zeros(2)})
-    assert model.module.training
+    assert net.training
 
 
 def test_inputs_become_tensors_in_the_task_s_order_and_pixels_keep_their_raw_values():
@@ -119,11 +108,7 @@ def test_logits_of_half_precision_are_read():
         (PAIRS, lambda a, b: torch.zeros(7, 7).long(), r"returned \(7, 7\) of torch.int64, expected"),
         (PAIRS, lambda a, b: (torch.zeros(7, 7),), r"returned tuple, expected \(7, 7\) logits$"),
         (PAIRS, lambda a, b: None, r"returned NoneType, expected"),
-        (
-            VALUE,
-            lambda x: torch.zeros(7, 2),
-            r"returned \(7, 2\) of torch.float32, expected \(7,\) or \(7, 1\) numbers$",
-        ),
+        (VALUE, lambda x: torch.zeros(7, 2), r"returned \(7, 2\) of .*, expected \(7,\) or \(7, 1\) numbers$"),
         (VALUE, lambda x: torch.zeros(1), r"returned \(1,\) of torch.float32, expected"),
     ],
 )
@@ -133,21 +118,17 @@ def test_an_output_of_another_shape_or_type_is_named(task, answer, complaint):
 
 
 def test_texts_are_refused():
-    with pytest.raises(
-        ModelError, match="Sum returns tensors, and this is a sequence task: wrap it in an object whose predict"
-    ):
+    with pytest.raises(ModelError, match="Sum returns tensors, and this is a sequence task: wrap it in an object"):
         adapt(module(), Task("sequence", ("command",), "actions"), 0)
     model = adapt(module(), PAIRS, 0)
-    with pytest.raises(ModelError, match="input 'a' is text, and a torch module reads only numbers"):
+    with pytest.raises(ModelError, match="input 'a' is text or audio, and a torch module reads only numbers"):
         model.predict({"a": np.array(["x"], object), "b": np.array([1])})
 
 
 def test_a_module_that_cannot_be_copied_is_refused():
     net = module()
     net.tied = net.out.weight * 2
-    with pytest.raises(
-        ModelError, match=r"the torch module Sum cannot be copied \(.*\): give a factory that returns it$"
-    ):
+    with pytest.raises(ModelError, match=r"module Sum cannot be copied \(.*\): give a factory that returns it$"):
         adapt(net, PAIRS, 0)
 
 
@@ -229,39 +210,47 @@ def saved(tmp_path: Path) -> tuple[Path, dict]:
     return tmp_path, state
 
 
+def built(folder: Path, weights: str = "net@3.pt", attribute: str = "make", **options: str):
+    return from_spec(f"{folder}/{weights}@{folder}/net_of_test.py:{attribute}", options)
+
+
 @pytest.mark.parametrize("attribute", ["make", "plain"])
 def test_a_module_s_weights_come_from_a_file(saved, attribute):
     folder, state = saved
-    built = from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:{attribute}", {})
-    model = built(seed=0, task=PAIRS, device="cpu", prompt=None)
-    answers = model.predict(BATCH)
-    assert np.allclose(answers.scores, state["out.weight"].softmax(dim=1).numpy(), atol=1e-6)
+    factory = built(folder, attribute=attribute)
+    model = factory(seed=0, task=PAIRS, device="cpu", prompt=None)
+    assert np.allclose(model.predict(BATCH).scores, state["out.weight"].softmax(dim=1).numpy(), atol=1e-6)
     assert not hasattr(model, "fit"), "it is trained"
-    assert built.name == "net@3"
+    assert factory.name == "net@3"
 
 
 def test_weights_may_be_safetensors(saved):
     safetensors = pytest.importorskip("safetensors.torch")
     folder, state = saved
     safetensors.save_file(state, folder / "net.safetensors")
-    built = from_spec(f"{folder}/net.safetensors@{folder}/net_of_test.py:make", {})
-    assert np.allclose(built(0, PAIRS, "cpu").predict(BATCH).scores, state["out.weight"].softmax(dim=1), atol=1e-6)
+    answers = built(folder, "net.safetensors")(0, PAIRS, "cpu").predict(BATCH)
+    assert np.allclose(answers.scores, state["out.weight"].softmax(dim=1), atol=1e-6)
     (folder / "net.safetensors").write_bytes(b"no tensors")
-    built = from_spec(f"{folder}/net.safetensors@{folder}/net_of_test.py:make", {})
     with pytest.raises(ModelError, match="net.safetensors cannot be read as plain tensors"):
-        built(0, PAIRS, "cpu")
+        built(folder, "net.safetensors")(0, PAIRS, "cpu")
 
 
 def test_the_code_of_a_module_from_files_is_both_files(saved):
     folder, state = saved
-    spec = f"{folder}/net@3.pt@{folder}/net_of_test.py:make"
-    codes = [from_spec(spec, {}).code, from_spec(spec, {}).code]
+    codes = [built(folder).code, built(folder).code]
     (folder / "net_of_test.py").write_text(FILE + "\n")
-    codes.append(from_spec(spec, {}).code)
+    codes.append(built(folder).code)
     torch.save({"out.weight": state["out.weight"] + 1}, folder / "net@3.pt")
-    codes.append(from_spec(spec, {}).code)
+    codes.append(built(folder).code)
     assert codes[0] == codes[1]
     assert len(set(codes)) == 3
+
+
+class Evil:
+    """Makes the file `touched` where it is unpickled."""
+
+    def __reduce__(self):
+        return (open, ("touched", "w"))
 
 
 @pytest.mark.parametrize(
@@ -273,27 +262,17 @@ def test_the_code_of_a_module_from_files_is_both_files(saved):
         ({"out.weight": 3}, "does not fit Net: "),
         (torch.zeros(3), "has a Tensor, not a state dict: save only module.state_dict"),
         ({1: torch.zeros(3)}, "has a dict, not a state dict"),
+        ({"out.weight": Evil()}, r"cannot be read as plain tensors \(UnpicklingError\)"),
     ],
 )
-def test_weights_that_are_no_state_dict_of_the_module_are_one_clear_line(saved, state, complaint):
+def test_weights_that_are_no_state_dict_of_the_module_are_one_clear_line(saved, monkeypatch, state, complaint):
     folder, _ = saved
+    monkeypatch.chdir(folder)
     torch.save(state, folder / "net@3.pt")
     with pytest.raises(ModelError, match=f"^weights file .*net@3.pt {complaint}") as raised:
-        from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:make", {})(0, PAIRS, "cpu")
+        built(folder)(0, PAIRS, "cpu")
     assert "\n" not in str(raised.value)
-
-
-def test_a_pickle_is_never_run(saved):
-    folder, _ = saved
-
-    class Evil:
-        def __reduce__(self):
-            return (open, (str(folder / "touched"), "w"))
-
-    torch.save({"out.weight": Evil()}, folder / "net@3.pt")
-    with pytest.raises(ModelError, match=r"cannot be read as plain tensors \(UnpicklingError\)"):
-        from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:make", {})(0, PAIRS, "cpu")
-    assert not (folder / "touched").exists()
+    assert not (folder / "touched").exists(), "no pickle is run"
 
 
 def test_a_spec_that_names_no_module_or_no_weights_is_refused(saved):
@@ -301,13 +280,10 @@ def test_a_spec_that_names_no_module_or_no_weights_is_refused(saved):
     with pytest.raises(FarshiftError, match=r"write it as torch:weights.pt@file.py:factory"):
         from_spec("net.pt", {})
     with pytest.raises(FarshiftError, match=r"weights file .*absent.pt does not exist"):
-        from_spec(f"{folder}/absent.pt@{folder}/net_of_test.py:make", {})
+        built(folder, "absent.pt")
     with pytest.raises(UnknownName, match="no option of torch: named 'dtype'"):
-        from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:make", {"dtype": "half"})
+        built(folder, dtype="half")
     with pytest.raises(ModelError, match="the factory returned a list, which has no predict"):
-        from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:wrong", {})(0, PAIRS, "cpu")
-
-
-def test_weights_that_cannot_be_opened_are_said_to_be_so_and_not_to_be_something_else(tmp_path):
+        built(folder, attribute="wrong")(0, PAIRS, "cpu")
     with pytest.raises(ModelError, match=r"cannot be opened: \[Errno \d+\] Is a directory"):
-        load_state_dict(tmp_path)
+        load_state_dict(folder)

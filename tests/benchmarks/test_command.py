@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from encoded_files import column, picture
 from farshift import Answers, Failed, FarshiftError
 from farshift.benchmarks.adapters import command
 from farshift.benchmarks.adapters.command import from_spec
@@ -109,11 +111,25 @@ def test_the_first_line_says_what_it_is_about_and_each_row_what_it_holds(model):
     assert row == {"id": "0", "inputs": {"text": "Grüße\n", "pixels": [[0, 1, 2], [3, 4, 5]]}}
 
 
+def asking(query: str) -> Prompt:
+    pin = {"example": "", "query": query, "extraction": {"name": "whole", "version": 1}}
+    return Prompt(PromptPin.model_validate(pin), TEXT, ())
+
+
 def test_a_row_carries_the_prompt_where_the_benchmark_has_one(model):
-    pin = {"example": "", "query": "Q: {text}", "extraction": {"name": "whole", "version": 1}}
-    requested = Prompt(PromptPin.model_validate(pin), TEXT, ())
-    echo = model(READ + "for row in rows(2): say(id=row['id'], prediction=row['prompt'])", TEXT, requested)
+    echo = model(READ + "for row in rows(2): say(id=row['id'], prediction=row['prompt'])", TEXT, asking("Q: {text}"))
     assert echo.predict({"text": np.array(["x", "y"], object)}) == ["Q: x", "Q: y"]
+
+
+def test_files_are_in_base64_among_the_inputs_and_in_the_prompt(model):
+    echo = model(
+        READ + "row, = rows(1)\nsay(id=row['id'], prediction=json.dumps([row['inputs']['text'], *row['prompt']]))",
+        TEXT,
+        asking("{text} Which way?"),
+    )
+    [output] = echo.predict({"text": column(picture())})
+    file = {"media_type": "image/jpeg", "base64": base64.b64encode(picture()).decode()}
+    assert json.loads(output) == [file, file, " Which way?"]
 
 
 def test_answers_may_come_in_any_order(model):
@@ -152,34 +168,22 @@ ONE = READ + "row, = rows(1)\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "task", "complaint"),
+    ("text", "complaint"),
     [
-        (
-            ONE + "sys.exit('no weights\\nat all')",
-            SUM,
-            r"exited with code 1: no weights \| at all \(after 0 of 1 answers",
-        ),
-        (ONE + "os._exit(3)", SUM, "exited with code 3 and wrote nothing to stderr"),
-        (ONE + "os.kill(os.getpid(), 9)", SUM, "was ended by signal 9"),
-        (ONE + "raise ValueError('out of luck')", SUM, "exited with code 1: .*ValueError: out of luck"),
-        (ONE + "os.close(1); time.sleep(60)", SUM, "closed its output"),
-        (
-            ONE + "print('Loading weights')",
-            SUM,
-            r"a line that is not a JSON object: 'Loading weights' \(messages belong on",
-        ),
-        (ONE + "print('[1]')", SUM, "not a JSON object: '\\[1\\]'"),
-        (ONE + "sys.stdout.buffer.write(b'\\xff\\n')", SUM, "not a JSON object"),
-        (ONE + "print('[' * 100000)", SUM, "not a JSON object"),
-        (ONE + "say(id='1', prediction=1)", SUM, "answered id '1', which is not outstanding"),
-        (ONE + "say(id=0, prediction=1)", SUM, "answered id 0, which is not outstanding"),
-        (ONE + "say(prediction=1)", SUM, "answered id None"),
+        ("sys.exit('no weights\\nat all')", r"exited with code 1: no weights \| at all \(after 0 of 1 answers"),
+        ("os._exit(3)", "exited with code 3 and wrote nothing to stderr"),
+        ("os.kill(os.getpid(), 9)", "was ended by signal 9"),
+        ("raise ValueError('out of luck')", "exited with code 1: .*ValueError: out of luck"),
+        ("os.close(1); time.sleep(60)", "closed its output"),
+        ("print('Loading weights')", r"that is not a JSON object: 'Loading weights' \(messages belong on stderr"),
+        ("print('[1]')", "not a JSON object: '\\[1\\]'"),
+        ("sys.stdout.buffer.write(b'\\xff\\n')", "not a JSON object"),
+        ("print('[' * 100000)", "not a JSON object"),
+        ("say(id='1', prediction=1)", "answered id '1', which is not outstanding"),
+        ("say(id=0, prediction=1)", "answered id 0, which is not outstanding"),
+        ("say(prediction=1)", "answered id None"),
         *(
-            (
-                f"{ONE}say(id='0'{rest})",
-                SUM,
-                'give one of a "prediction" with or without 5 probabilities as "scores", "ab',
-            )
+            (f"say(id='0'{rest})", 'give one of a "prediction" with or without 5 probabilities as "scores", "ab')
             for rest in (
                 "",
                 ", prediction=1, failed='no'",
@@ -190,14 +194,13 @@ ONE = READ + "row, = rows(1)\n"
                 ", prediction=1, scores=[1]",
             )
         ),
-        (ONE + "say(id='0', prediction=1, scores=[1])", NUMBER, 'give one of a "prediction", "abstained": true'),
     ],
 )
-def test_a_wrong_answer_is_named_in_one_line(model, monkeypatch, text, task, complaint):
+def test_a_wrong_answer_is_named_in_one_line(model, monkeypatch, text, complaint):
     if complaint == "closed its output":
         monkeypatch.setattr(command, "GRACE", 0.2)
     with pytest.raises(ModelError, match=f"^cmd:my_model.py .*{complaint}") as caught:
-        model(text, task).predict(pairs((0, 0)))
+        model(ONE + text).predict(pairs((0, 0)))
     assert "\n" not in str(caught.value)
 
 
@@ -209,6 +212,7 @@ def test_a_wrong_answer_is_named_in_one_line(model, monkeypatch, text, task, com
         ("say(id='0', prediction=float('nan'))", NUMBER, "not a JSON object|NaN or infinity"),
         ('print(\'{"id": "0", "prediction": 1e999}\')', NUMBER, "not a JSON object|NaN or infinity"),
         ("say(id='0', prediction=1, scores=[1, 0, 0, 0, None])", SUM, "scores that are not probabilities"),
+        ("say(id='0', prediction=1, scores=[1])", NUMBER, 'give one of a "prediction", "abstained": true'),
     ],
 )
 def test_a_prediction_of_the_wrong_kind_is_refused_as_any_model_s(model, text, task, complaint):
@@ -217,18 +221,16 @@ def test_a_prediction_of_the_wrong_kind_is_refused_as_any_model_s(model, text, t
         read_answer(answer, BatchLocation("id_test", 0, np.arange(1, dtype=np.uint64)), task)
 
 
-def test_an_id_that_is_answered_twice_is_named(model):
-    twice = model(READ + "row, _ = rows(2)\nfor _ in range(2): say(id=row['id'], prediction=1)")
-    with pytest.raises(ModelError, match="answered id '0', which is not outstanding: repeat each id once"):
-        twice.predict(pairs((0, 0), (1, 0)))
-
-
-def test_scores_for_some_predictions_only_are_refused(model):
-    some = model(
-        READ + "a, b = rows(2)\nsay(id=a['id'], prediction=1, scores=[0, 1, 0, 0, 0])\nsay(id=b['id'], prediction=1)"
-    )
-    with pytest.raises(ModelError, match="gave scores for some of its predictions and none for others"):
-        some.predict(pairs((0, 0), (1, 0)))
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("for _ in range(2): say(id='0', prediction=1)", "answered id '0', which is not outstanding: repeat each id"),
+        ("say(id='0', prediction=1, scores=[0, 1, 0, 0, 0])\nsay(id='1', prediction=1)", "gave scores for some"),
+    ],
+)
+def test_answers_of_two_rows_that_do_not_fit_together_are_named(model, text, complaint):
+    with pytest.raises(ModelError, match=complaint):
+        model(READ + "rows(2)\n" + text).predict(pairs((0, 0), (1, 0)))
 
 
 def test_a_command_that_falls_silent_is_given_up(model, monkeypatch):

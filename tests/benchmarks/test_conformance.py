@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -100,14 +101,10 @@ def test_an_honest_model_passes_every_check(model, task):
 
 def test_scikit_learn_estimators_pass():
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-    from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    for estimator in (RandomForestClassifier(3, max_depth=4), pipeline, lambda seed: GaussianNB()):
-        check_model(estimator, PAIRS, batch=rows(PAIRS))
+    check_model(RandomForestClassifier(3, max_depth=4), PAIRS, batch=rows(PAIRS))
+    check_model(lambda seed: GaussianNB(), PAIRS, batch=rows(PAIRS))
     check_model(RandomForestRegressor(3), VALUE, batch=rows(VALUE))
 
 
@@ -214,79 +211,52 @@ class SharesItsWeights(Memoriser):
 
 ONE = Memoriser()
 
-BROKEN = {
-    "it can be made": (NoPredict, "has no predict"),
-    "every row gets an answer of the right kind": (
+BROKEN = [
+    ("it can be made", NoPredict, "has no predict"),
+    (
+        "every row gets an answer of the right kind",
         lambda batch: batch["a"] + 7,
-        r"returned class \d+ for row .*not one of 0..6",
+        r"class \d+ for row .*not one of 0..6",
     ),
-    "a batch may be one row": (
-        lambda batch: np.squeeze(batch["a"] % 7),
-        r"predict returned \w+ instead of 1 prediction",
-    ),
-    "asked again it answers alike": (
-        Counts(),
-        "predictions differ when the same rows are predicted again: 64 of 64 rows, the first is row 0",
-    ),
-    "batches do not matter": (
+    ("a batch may be one row", lambda batch: np.squeeze(batch["a"] % 7), r"returned \w+ instead of 1 prediction"),
+    ("asked again it answers alike", Counts(), "predicted again: 64 of 64 rows, the first is row 0"),
+    (
+        "batches do not matter",
         lambda batch: (batch["a"] > batch["a"].mean()).astype(int),
         r"predictions in batches of 1 differ from those in one batch of 64: \d+ of 64 rows",
     ),
-    "the order of rows does not matter": (
+    (
+        "the order of rows does not matter",
         lambda batch: np.arange(len(batch["a"])) % 7 % np.maximum(batch["a"], 1),
         r"predictions differ when the rows are in another order: \d+ of 64",
     ),
-    "predict leaves its input alone": (
-        WritesIntoItsInput(),
-        r"predict changed the columns that it received \(a\): work on a copy",
-    ),
-    "probabilities agree with predictions": (
-        Disagrees(),
-        "predicted class is not the most probable one by the scores: 64 of 64",
-    ),
-    "fit leaves the training rows alone": (FitWritesIntoTheRows, r"fit changed the columns that it received \(a\)"),
-    "the same seed gives the same model": (
-        TrainsByChance,
-        "predictions differ when it is made again with seed 0: 64 of 64 rows",
-    ),
-    "one model does not change another": (
-        SharesItsWeights,
-        "predictions differ after another model was made: they share",
-    ),
-}
+    ("predict leaves its input alone", WritesIntoItsInput(), r"predict changed the columns .*\(a\): work on a copy"),
+    ("predict leaves its input alone", DropsAColumn(), r"predict changed the columns that it received \(b\)"),
+    ("probabilities agree with predictions", Disagrees(), "not the most probable one by the scores: 64 of 64"),
+    ("fit leaves the training rows alone", FitWritesIntoTheRows, r"fit changed the columns that it received \(a\)"),
+    ("the same seed gives the same model", TrainsByChance, "when it is made again with seed 0: 64 of 64 rows"),
+    ("one model does not change another", SharesItsWeights, "differ after another model was made: they share"),
+    ("one model does not change another", lambda seed: ONE, "the factory returned the same object twice"),
+]
+"""A check, a model that fails it, and what is said of it."""
+
+ALONE = (WritesIntoItsInput, DropsAColumn, Disagrees, FitWritesIntoTheRows, SharesItsWeights)
+"""Models that break the contract in one way, for which no other check may blame them."""
 
 
 def test_there_is_a_broken_model_for_every_check():
-    assert list(BROKEN) == NAMES
+    assert list(dict.fromkeys(name for name, _, _ in BROKEN)) == NAMES
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_model_broken_in_one_way_fails_that_check(name):
-    model, complaint = BROKEN[name]
-    rng = np.random.default_rng(0)
-    batch = {name: rng.integers(0, 7, 64) for name in ("a", "b", "sum")}
-    result = failing(model, batch=batch)
-    assert name in result
-    with pytest.raises(ModelError, match=complaint):
-        raise ModelError(result[name])
-    with pytest.raises(ModelError, match=complaint):
-        check_model(model, PAIRS, batch=batch)
-
-
-@pytest.mark.parametrize(
-    ("model", "only"),
-    [
-        (WritesIntoItsInput(), "predict leaves its input alone"),
-        (DropsAColumn(), "predict leaves its input alone"),
-        (Disagrees(), "probabilities agree with predictions"),
-        (FitWritesIntoTheRows, "fit leaves the training rows alone"),
-        (SharesItsWeights, "one model does not change another"),
-        (lambda seed: ONE, "one model does not change another"),
-    ],
-)
-def test_a_check_does_not_blame_a_model_for_what_another_check_holds(model, only):
+@pytest.mark.parametrize(("name", "model", "complaint"), BROKEN)
+def test_a_model_broken_in_one_way_fails_that_check(name, model, complaint):
     SharesItsWeights.known.clear()
-    assert list(failing(model)) == [only]
+    result = failing(model)
+    assert re.search(complaint, result[name])
+    if model in ALONE or type(model) in ALONE:
+        assert list(result) == [name]
+    with pytest.raises(ModelError, match=complaint):
+        check_model(model, PAIRS, batch=rows(PAIRS))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +268,6 @@ def test_a_check_does_not_blame_a_model_for_what_another_check_holds(model, only
         (lambda batch: 1 / 0, r"raised ZeroDivisionError: division by zero \(test_conformance.py:\d+\)"),
         (FitTakesTwo, r"fit\(train, None, budget\) raised TypeError"),
         (FitNeedsValidation, r"fit\(train, None, budget\) raised TypeError: object of type 'NoneType' has no len"),
-        (lambda seed: ONE, "the factory returned the same object twice: return a new one each time"),
         (7, "a int is not a model"),
     ],
 )
@@ -347,17 +316,22 @@ def test_a_model_is_asked_for_the_user_s_own_rows_and_never_shown_their_label():
 
     batch = {"a": np.arange(5), "b": np.zeros(5, int), "sum": np.arange(5)[::-1].copy(), "row_id": np.arange(5)}
     check_model(Spy, PAIRS, batch=batch)
-    assert seen == {"sum": [0, 4, 3, 2, 1], "columns": ["a", "b"]}, (
-        "the last fit was another model's, with other labels"
-    )
-    with pytest.raises(FarshiftError, match="has no rows of b"):
-        check_model(Adder(), PAIRS, batch={"a": np.arange(5)})
-    with pytest.raises(FarshiftError, match="has no rows of a, b"):
-        check_model(Adder(), PAIRS, batch={"a": np.arange(0), "b": np.arange(0)})
-    with pytest.raises(FarshiftError, match="give a batch of its inputs too"):
-        check_model(Adder(), PAIRS)
-    with pytest.raises(FarshiftError, match="has no label 'sum' to train on"):
-        check_model(Memoriser(), PAIRS, batch={"a": np.arange(5), "b": np.arange(5)})
+    # The last fit was another model's, with other labels.
+    assert seen == {"sum": [0, 4, 3, 2, 1], "columns": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "complaint"),
+    [
+        (Adder, {"a": np.arange(5)}, "has no rows of b"),
+        (Adder, {"a": np.arange(0), "b": np.arange(0)}, "has no rows of a, b"),
+        (Adder, None, "give a batch of its inputs too"),
+        (Memoriser, {"a": np.arange(5), "b": np.arange(5)}, "has no label 'sum' to train on"),
+    ],
+)
+def test_rows_that_a_check_lacks_are_named(model, batch, complaint):
+    with pytest.raises(FarshiftError, match=complaint):
+        check_model(model, PAIRS, batch=batch)
 
 
 def test_a_benchmark_gives_the_rows_that_its_models_are_trained_on():

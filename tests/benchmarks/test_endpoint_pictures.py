@@ -6,15 +6,12 @@ from __future__ import annotations
 import base64
 import io
 import re
-import sys
-from contextlib import closing
 
 import farshift as fs
 import numpy as np
 import picture_split
 import pytest
-from encoded_files import picture, sound
-from farshift.benchmarks.adapters.command import from_spec as command
+from encoded_files import column, picture, sound
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.definition import PromptPin
@@ -28,12 +25,6 @@ from PIL import Image
 TASK = Task("classification", ("image",), "kind", classes=2, names=("left", "right"))
 SAID = {"query": "{image}\nWhich way?", "example": "{image}\n{kind}", "max_tokens": 4}
 SAID |= {"extraction": {"name": "class_name", "version": 1}}
-
-
-def column(*files: bytes) -> np.ndarray:
-    result = np.empty(len(files), object)
-    result[:] = files
-    return result
 
 
 def prompt(shots=(), task=TASK, **said) -> Prompt:
@@ -113,21 +104,6 @@ def test_what_reads_text_alone_says_so(server):
         prompt().texts({"image": column(picture())})
     with pytest.raises(BadDefinition, match="is of bytes, which cannot be shown as text"):
         prompt().all_parts({"image": column(b"anything")})
-
-
-def test_a_command_gets_a_prompt_in_pieces(tmp_path):
-    program = tmp_path / "echo.py"
-    program.write_text(
-        "import json, sys\n"
-        "sys.stdin.readline()\n"
-        "for line in sys.stdin:\n"
-        "    row = json.loads(line)\n"
-        "    kinds = [piece if isinstance(piece, str) else piece['media_type'] for piece in row['prompt']]\n"
-        "    good = kinds == ['image/jpeg', '\\nWhich way?']\n"
-        "    print(json.dumps({'id': row['id'], 'prediction': int(good)}))\n"
-    )
-    with closing(command(f"{sys.executable} -S {program}", {})(0, TASK, "cpu", prompt())) as requested:
-        assert requested.predict({"image": column(picture())}) == [1]
 
 
 def test_a_benchmark_of_pictures_asks_with_pictures(server, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -92,11 +93,11 @@ def test_edit_similarity_is_never_less_than_token_accuracy_and_only_exact_matche
     assert (tokens == 1).tolist() == (edits == 1).tolist() == (exact == 1).tolist()
 
 
-@pytest.mark.parametrize("measure", [TOKENS, EDITS], ids=lambda measure: measure.name)
+@pytest.mark.parametrize("measure", [EXACT, TOKENS, EDITS], ids=lambda measure: measure.name)
 def test_white_space_parts_words_and_is_a_character_among_characters(measure):
     assert rows(measure, ["a b", " a \t b\n", "a\u00a0b"], ["a b"] * 3) == [1, 1, 1]
     assert rows(measure, [" ", "\n"], ["", " "]) == [1, 1]
-    assert rows(measure, ["ab "], ["ab"], CHARACTERS) == [pytest.approx(2 / 3)]
+    assert rows(measure, ["ab "], ["ab"], CHARACTERS) == [0 if measure is EXACT else pytest.approx(2 / 3)]
 
 
 @pytest.mark.parametrize("measure", [TOKENS, EDITS], ids=lambda measure: measure.name)
@@ -120,6 +121,7 @@ def test_a_task_of_words_does_not_look_into_them():
         ("IOB1", "I-PER B-PER I-PER", [("PER", 0, 1), ("PER", 1, 3)]),
         ("IOB1", "O B-PER O", []),
         ("IOB2", "I-PER B-PER I-PER I-LOC", [("PER", 1, 3)]),
+        ("IOB2", "B-PER E-PER", [("PER", 0, 1)]),
         ("BIOES", "B-PER I-PER E-PER S-LOC", [("PER", 0, 3), ("LOC", 3, 4)]),
         ("BIOES", "B-PER I-PER O E-LOC", []),
         ("conlleval", "", []),
@@ -148,6 +150,23 @@ def test_a_scheme_that_nobody_knows_is_refused():
         find_metric("entity_f1", options={"scheme": "BILOU"})
 
 
+def pair_spans(left: list[set], right: list[set]) -> float:
+    """The largest sum over all pairings of the words that two sets share, twice, over the words of both."""
+    short, long = sorted((left, right), key=len)
+    pairings = permutations(long, len(short))
+    return max(sum(2 * len(a & b) / (len(a) + len(b)) for a, b in zip(short, own, strict=True)) for own in pairings)
+
+
+SPANS = st.lists(st.sets(st.sampled_from("bcdef"), min_size=1), min_size=1, max_size=4)
+
+
+@given(SPANS, SPANS)
+def test_span_f1_is_the_best_of_all_pairings_over_the_larger_number_of_spans(left, right):
+    answer, expected = ("; ".join(" ".join(sorted(span)) for span in spans) for spans in (left, right))
+    (value,) = rows(find_metric("span_f1"), [answer], [expected])
+    assert value == pytest.approx(pair_spans(left, right) / max(len(left), len(right)))
+
+
 def test_rouge_l_splits_runs_of_letters_and_digits():
     assert split_words("It's x_1 = 2.50, Übung") == ["it", "s", "x", "1", "2", "50", "bung"]
 
@@ -170,6 +189,25 @@ def test_rouge_l_splits_runs_of_letters_and_digits():
         ("rouge_l", None, "a", 0),
         ("rouge_l", "!", "?", 0),
         ("rouge_l", "b", "a", 0),
+        # The tests of DROP's evaluation (allennlp/tests/tools/drop_eval_test.py), with their values in two digits.
+        ("span_f1", "78", "78.0", 1),
+        ("span_f1", "the; fat; cat; the fat; fat cat; the fat cat", "cat", 1 / 6),
+        ("span_f1", "the; fat; cat; the fat; fat cat; the fat cat", "cat; cat dog", 1.5 / 6),
+        ("span_f1", "the a NOT an ARTICLE the an a", "NOT ARTICLE", 1),
+        ("span_f1", "Per.i.o.d....", ".P....e.r,,i;;;o...d,,", 1),
+        ("span_f1", "78", "78-yard", 2 / 3),
+        ("span_f1", "", "army", 0),
+        ("span_f1", "yard", "36 yard td", 0),
+        ("span_f1", "23 yards", "43 yards", 0),
+        ("span_f1", "26", "26 yard td", 0.5),
+        ("span_f1", "78-yard; 56; 28; 40; 44; touchdown", "78-yard; 56 yard; 1 yard touchdown", (1 + 2 / 3) / 6),
+        ("span_f1", "23; 23 yard", "23-yard; 56 yards", 0.5),
+        ("span_f1", "John Karman; Joe Hardy", "Joe Karman; John Hardy", 0.5),
+        ("span_f1", "ottoman; Kantakouzenous", "ottoman; army of Kantakouzenous", 0.75),
+        ("span_f1", "b", "b; a", 0.5),
+        ("span_f1", "June 1734", "1735 | 11 June 1734", 0.8),
+        ("span_f1", "1,000", "1000", 1),
+        ("span_f1", None, "Ravens", 0),
         # LaTeX in another writing.
         ("math_match", "\\dfrac{1}{2}", "\\frac12", 1),
         ("math_match", "1/2", "\\frac{1}{2}", 1),

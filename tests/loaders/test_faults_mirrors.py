@@ -12,6 +12,7 @@ from farshift import load
 from farshift.core import retry
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
+from farshift.loaders.files import http
 from farshift.loaders.mirrors import https
 from hub_faults import (
     LONG,
@@ -42,7 +43,7 @@ def shard(tmp_path_factory) -> bytes:
 @pytest.fixture
 def hub(shard, cache, monkeypatch) -> Iterator[Hub]:
     """A server of one file, and a client that asks again at once."""
-    monkeypatch.setattr(https, "_SILENCE", LONG)
+    monkeypatch.setattr(http, "STALL", LONG)
     monkeypatch.setattr(retry, "PAUSE", 0.005)
     with serving() as hub:
         hub.commit({"rows.tar": shard})
@@ -78,7 +79,7 @@ SURVIVED = {
 
 @pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
 def test_a_file_server_with_a_passing_fault_gives_the_pinned_bytes(hub, shard, faults, monkeypatch):
-    monkeypatch.setattr(https, "_SILENCE", patience(*faults))
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     plan(hub, *faults)
     assert fetch_file(pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})).read_bytes() == shard
     assert hub.faults.left == 0, "every fault came"
@@ -91,7 +92,7 @@ REFUSED = {
     "busy for good": ([Refuse(429, "0")] * 4, "answered 429"),
     "cut for good": ([Cut(0)] * 4, "ended at 0 of"),
     "cut for good in the middle": ([Cut(100_000), *[Cut(0)] * 3], "ended at 100000 of"),
-    "stalled for good": ([Stall(0)] * 2, "timed out"),
+    "stalled for good": ([Stall(0)] * 2, "no byte was received for"),
     "always another range": ([Cut(100_000), *[OtherRange(7)] * 3], "sent a range that does not begin at byte 100000"),
     "one wrong bit": ([Flip(700_001)], "returned another file"),
     "one wrong bit after a cut": ([Cut(100_000), Flip(700_001)], "returned another file"),
@@ -102,7 +103,7 @@ REFUSED = {
 def test_a_file_server_with_a_lasting_fault_is_one_error_and_the_next_call_works(
     hub, shard, faults, reason, monkeypatch
 ):
-    monkeypatch.setattr(https, "_SILENCE", patience(*faults))
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     monkeypatch.setattr(https, "_TRIES", len(faults) if Stall(0) in faults else https._TRIES)
     plan(hub, *faults)
     expected = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
@@ -110,7 +111,7 @@ def test_a_file_server_with_a_lasting_fault_is_one_error_and_the_next_call_works
         fetch_file(expected)
     assert "\n" not in str(refused.value)
     assert hub.faults.left == 0
-    monkeypatch.setattr(https, "_SILENCE", LONG)
+    monkeypatch.setattr(http, "STALL", LONG)
     assert fetch_file(expected).read_bytes() == shard
 
 
@@ -151,7 +152,7 @@ one_fault = st.one_of(
 def test_whatever_faults_come_one_after_another_no_wrong_byte_is_taken(faults, shard, tmp_path_factory):
     content = shard[:30_000]
     with pytest.MonkeyPatch.context() as patch, serving() as hub:
-        patch.setattr(https, "_SILENCE", patience(*faults))
+        patch.setattr(http, "STALL", patience(*faults))
         patch.setattr(retry, "PAUSE", 0.001)
         patch.setenv("FARSHIFT_CACHE", str(tmp_path_factory.mktemp("cache")))
         hub.commit({"rows.tar": content})
@@ -163,7 +164,7 @@ def test_whatever_faults_come_one_after_another_no_wrong_byte_is_taken(faults, s
             except Unavailable:
                 continue
         hub.faults.clear()
-        patch.setattr(https, "_SILENCE", LONG)
+        patch.setattr(http, "STALL", LONG)
         assert fetch_file(expected).read_bytes() == content
 
 

@@ -61,7 +61,7 @@ def read_one(path: Path) -> None:
     if path.suffix in (".npy", ".npz", ".mat", ".h5"):
         list(arrays.read(given, fields={"x": name if path.suffix == ".npy" else f"{name}:x"}))
     elif name in ("a.zip", "a.tar.gz"):
-        list(image_folder.image_folder(given, pattern="{kind}/{file}"))
+        list(image_folder.read(given, pattern="{kind}/{file}"))
     elif path.suffix == ".wav":
         read_samples(path.read_bytes(), 16_000, name)
     elif path.suffix in (".parquet", ".json", ".jsonl", ".gz"):

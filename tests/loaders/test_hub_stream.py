@@ -108,8 +108,8 @@ def test_a_branch_that_moves_while_a_stream_is_opened_or_read_moves_nothing_in_i
 
 
 REFUSED: dict[str, tuple[str, Fault, str]] = {
-    "no such data set": ("GET /api/*", Refuse(404), "is not on the Hub"),
-    "the Hub is down": ("GET /api/*", Refuse(500), "could not be fetched in 6 tries"),
+    "no such data set": ("GET /api/*", Refuse(404), "could not be listed: "),
+    "the Hub is down": ("GET /api/*", Refuse(500), "could not be listed in 6 tries"),
     "the redirect is down": ("GET */resolve/*", Refuse(503), "answered 503"),
 }
 

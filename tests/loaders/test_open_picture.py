@@ -17,7 +17,7 @@ from farshift.loaders.batching.encoded import BadImage
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.input_format import parse_image_format
 from farshift.loaders.decoders.pillow import is_plain, open_rgb
-from farshift.loaders.readers.image_folder import image_folder
+from farshift.loaders.readers import image_folder
 from PIL import Image, ImageOps
 
 RAMP = np.tile(np.arange(0, 256, 8, dtype=np.uint8), (24, 1))
@@ -145,8 +145,8 @@ def test_pixels_that_have_no_white_are_refused_when_they_are_read_and_when_they_
     options = {"pattern": "{kind}/{file}", "files": {"scans": tmp_path / "scans"}}
     assert where.is_dir()
     with pytest.raises(BadData, match=rf"cat/deep.tif is a TIFF of {what}, .*: save it with 8 or 16 bits, or `accept`"):
-        list(image_folder(**options))
-    assert sum(table.num_rows for table in image_folder(**options, accept=["deep.tif"])) == 2
+        list(image_folder.read(**options))
+    assert sum(table.num_rows for table in image_folder.read(**options, accept=["deep.tif"])) == 2
     with pytest.raises(BadImage, match="image 0 of 1 cannot be decoded: its format does not define black and white"):
         decode_images([saved(pixels)], 8)
 

@@ -17,8 +17,7 @@ from encoded_files import folder, picture
 from farshift.core.errors import BadData, BadDefinition, UnknownName
 from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import together
-from farshift.loaders.readers.cifar import cifar, cifar10_pictures, read_pickled_integers
+from farshift.loaders.readers import cifar, together
 from farshift.loaders.readers.digits import (
     coloured_digits,
     digit_domains,
@@ -250,19 +249,19 @@ def own_copy(tmp_path):
 
 
 def test_images_true_labels_and_human_labels_stand_side_by_side(own_copy):
-    table = cifar(own_copy, **OPTIONS)
+    table = cifar.read(own_copy, **OPTIONS)
     assert np.array_equal(pixels(table, 3072), RECORDS[:, 1:])
     assert np.array_equal(table["object"].to_numpy(), RECORDS[:, 0])
     assert table["worst"].to_pylist() == [*HUMAN.tolist(), *[-1] * 20]
     assert table["published"].to_pylist() == ["train"] * 60 + ["test"] * 20
     assert table["worker"].to_pylist()[:12] == ["0"] * 5 + ["1"] * 5 + ["2"] * 2
     with pytest.raises(BadData, match="no array of 60 whole numbers named worst_label"):
-        cifar(own_copy, **OPTIONS | {"given": {"worst": "worst_label"}})
+        cifar.read(own_copy, **OPTIONS | {"given": {"worst": "worst_label"}})
     torch.save({"clean_label": TRUE[::-1].copy(), "worse_label": HUMAN}, own_copy["human.pt"])
     with pytest.raises(
         BadData, match=r"human\.pt is in another order than images\.tar\.gz: 60 of 60 true labels differ"
     ):
-        cifar(own_copy, **OPTIONS)
+        cifar.read(own_copy, **OPTIONS)
 
 
 def test_a_pickle_that_would_run_code_is_only_read(tmp_path):
@@ -273,7 +272,7 @@ def test_a_pickle_that_would_run_code_is_only_read(tmp_path):
     path = tmp_path / "human.pt"
     torch.save({"clean_label": Touches()}, path)
     with pytest.raises(BadData, match="no array of 60 whole numbers named clean_label"):
-        read_pickled_integers(path, ["clean_label"], 60)
+        cifar.read_pickled_integers(path, ["clean_label"], 60)
     assert not (tmp_path / "ran").exists()
     torch.load(path, weights_only=False)
     assert (tmp_path / "ran").exists(), "unpickling it would have run it"
@@ -295,7 +294,7 @@ def test_the_kth_picture_of_a_class_is_the_kth_of_that_class_in_the_published_or
     tree = folder(tmp_path / "tree", {name: picture(at) for at, name in enumerate(names)} | {"README.md": b"x"})
     files = {name: tmp_path / name for name in ("human.pt", "truth.npy", "counts.npy", "said.json")}
     options = {"pictures": "tree", "human": "human.pt", "given": {"worst": "worse_label"}, "test": "truth.npy"}
-    tables = cifar10_pictures(files | {"tree": open_archive(tree)}, **options, crowd="counts.npy", errors="said.json")
+    tables = cifar.pictures(files | {"tree": open_archive(tree)}, **options, crowd="counts.npy", errors="said.json")
     rows = {(row["published"], row["object"], row["number"]): row for row in pa.concat_tables(tables).to_pylist()}
     assert sorted(rows) == [("test", 3, 9), ("test", 3, 19), ("train", 3, 3), ("train", 3, 13), ("train", 5, 5)]
     assert [rows[key]["worst"] for key in (("train", 3, 13), ("train", 3, 3), ("test", 3, 9))] == [5, 3, -1]

@@ -23,7 +23,7 @@ PACS = {
 
 
 def rows(files: dict[str, Path], **options) -> list[dict]:
-    return pa.concat_tables(image_folder.image_folder(files, **{"pattern": PATTERN} | options)).to_pylist()
+    return pa.concat_tables(image_folder.read(files, **{"pattern": PATTERN} | options)).to_pylist()
 
 
 def by_path(found: list[dict]) -> dict[str, dict]:
@@ -85,7 +85,7 @@ def test_files_are_chosen_by_their_parts_and_others_have_to_be_named(tmp_path):
 
 def test_tables_are_of_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(_layout, "_PIECE", 2000)
-    tables = list(image_folder.image_folder({"a.zip": zipped(tmp_path / "a.zip", PACS)}, pattern=PATTERN))
+    tables = list(image_folder.read({"a.zip": zipped(tmp_path / "a.zip", PACS)}, pattern=PATTERN))
     assert len(tables) > 2
     assert sum(table.num_rows for table in tables) == 8
 

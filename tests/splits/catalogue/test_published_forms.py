@@ -178,35 +178,35 @@ INSTANCE = {"Definition": "D", "Categories": ["C"], "Instances": [{"input": "i",
 
 FORMS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, list]]] = {
     "a question of a query is a row with the first of its queries": (
-        "text_to_sql", {"geography.json": [QUERY]}, {},
+        "parses/text_to_sql", {"geography.json": [QUERY]}, {},
         {"question": ["name the cities", "which cities are there ?"], "sql": ["SELECT NAME FROM CITY ;"] * 2,
          "query": [0, 0], "query_split": ["test"] * 2, "question_split": ["train", "dev"], "words": [3, 5]},
     ),
     "depths of an indexed form are its longest chains": (
-        "semantic_parses", {"a": TSV["a"]}, {"parts": {"a": "gen"}, "notation": "indexed"},
+        "parses/semantic_parses", {"a": TSV["a"]}, {"parts": {"a": "gen"}, "notation": "indexed"},
         {"cp_depth": [cp for cp, _ in INDEXED.values()], "pp_depth": [pp for _, pp in INDEXED.values()],
          "depth": [max(depths) for depths in INDEXED.values()], "rc_depth": [0] * 6},
     ),
     "depths of a variable-free form are those of its nesting, also in a zip": (
-        "semantic_parses", {"b": zipped({"inside/b.tsv": TSV["b"].encode()})},
+        "parses/semantic_parses", {"b": zipped({"inside/b.tsv": TSV["b"].encode()})},
         {"parts": {"b": "gen"}, "notation": "variable_free", "archives": {"b": {"member": "inside/b.tsv"}}},
         {"cp_depth": [cp for cp, _, _ in NESTED.values()], "pp_depth": [pp for _, pp, _ in NESTED.values()],
          "rc_depth": [rc for _, _, rc in NESTED.values()], "depth": [max(depths) for depths in NESTED.values()]},
     ),
     "a line that is repeated is one row of two copies": (
-        "semantic_parses", {"train": REPEATED, "dev": REPEATED},
+        "parses/semantic_parses", {"train": REPEATED, "dev": REPEATED},
         {"parts": {"train": "train", "dev": "dev"}, "notation": "variable_free"},
         {"sentence": ["like", "run"] * 2, "origin": ["train"] * 2 + ["dev"] * 2, "copies": [2, 1] * 2},
     ),
     "entities get marks in question and query alike": (
-        "geoquery", {"corpus.xml": f"<examples>{GEO}</examples>"}, {"questions": 3},
+        "parses/geoquery", {"corpus.xml": f"<examples>{GEO}</examples>"}, {"questions": 3},
         {"question": ["is m0 in m1", "what is the area of the m0", "how high is mount nowhere"],
          "funql": ["answer ( intersection ( m0 , loc_2 ( m1 ) ) )", "answer ( area_1 ( m0 ) )",
                    "answer ( elevation_1 ( placeid ( somewhere ) ) )"],
          "number": [0, 1, 2], "words": [4, 7, 5]},
     ),
     "inflections say what training shows of a test row": (
-        "inflections",
+        "lines/inflections",
         {"a": "ev\tevler\tN;PL\nat\tatta\tN;LOC\n",
          "b": "ev\tevde\tN;LOC\nat\tatım\tN;PSS1S\nit\titler\tN;PL\nkuş\tkuşum\tN;PSS1S\n"},
         {"train": "a", "tests": {"b": "test"}},
@@ -215,131 +215,131 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, list]]] = 
          "features": ["N PL", "N LOC", "N LOC", "N PSS1S", "N PL", "N PSS1S"]},
     ),
     "a mail is its subject and the head of its body, once": (
-        "mail_archive", {"mails.tgz": MAILS_TAR}, MAIL,
+        "texts/mail_archive", {"mails.tgz": MAILS_TAR}, MAIL,
         {"mail": ["Subject: first\n\nline one\n\nline two", f"Subject: hello again\n\n{'x' * 40}",
                   "Subject: news\n\n<html>", "Subject: \n\nno subject"],
          "spam": [0, 0, 0, 1], "hardness": [0, 0, 1, 0], "month": [21, 21, 21, 0]},
     ),
     "MATH has level, subject and answer": (
-        "boxed_answers", {"test.jsonl": [MATH, MATH | {"level": "Level ?"}]}, {},
+        "mathematics/boxed_answers", {"test.jsonl": [MATH, MATH | {"level": "Level ?"}]}, {},
         {"problem": ["1+1?"] * 2, "answer": ["2"] * 2, "level": [3, 0], "subject": ["Algebra"] * 2},
     ),
     "ASDiv keeps problems whose answer is one number": (
-        "asdiv", {"ASDiv.xml": f"<Corpus>{ASDIV}</Corpus>"}, {},
+        "mathematics/asdiv", {"ASDiv.xml": f"<Corpus>{ASDIV}</Corpus>"}, {},
         {"question": ["Two apples. How many?", "Crowds. How many?", "Halves. How many?"],
          "answer": ["2", "1250", "0.5"], "grade": [1, 4, 6], "operation": ["Sum"] * 3, "number": ["p0", "p1", "p2"]},
     ),
     "SVAMP puts numbers in their places, rounds, and has a body in its JSON": (
-        "word_problems",
+        "mathematics/word_problems",
         {"dev.csv": SVAMP, "b.csv": SVAMP.replace("7.5", "0.6666666666666666"), "SVAMP.json": [SVAMP_JSON]},
         {"origin": {"dev.csv": "svamp", "b.csv": "b", "SVAMP.json": "c"}},
         {"question": ["had 8 , ate 0.5 : how many ?"] * 2 + ["Ann had 3.5 g , ate 2 g . What is left ?"],
          "answer": ["7.5", "0.67", "1.5"], "operations": [1] * 3, "origin": ["svamp", "b", "c"]},
     ),
     "a problem of GSM8K has its number, steps, words and failures": (
-        "gsm8k", GSM | {"s": json.dumps(SOLVED)}, {"parts": {"train": "train", "test": "test"}, "solutions": "s"},
+        "mathematics/gsm8k", GSM | {"s": json.dumps(SOLVED)}, {"parts": {"train": "train", "test": "test"}, "solutions": "s"},
         {"answer": ["1200", "-1"], "steps": [2, 1], "words": [2, 4], "failures": [-1, 2], "origin": ["train", "test"],
          "solution": ["One line.\nAnother.", "2 - 3 = -1"]},
     ),
     "a variant is grouped with the problem that it was made from": (
-        "gsm_symbolic", GSM | {"p2": json.dumps(VARIANT)},
+        "mathematics/gsm_symbolic", GSM | {"p2": json.dumps(VARIANT)},
         {"train": "train", "test": "test", "variants": "p2", "clauses": 2},
         {"answer": ["1200", "-1", "1003.5"], "origin": ["train", "test", "variants"],
          "problem": ["train 0", "test 0", "test 0"], "clauses": [0, 0, 2]},
     ),
     "a changed problem is kept where its answer is a number": (
-        "gsm_plus", GSM | {"p.jsonl": [CHANGED | {"answer": "1,003"}, CHANGED | {"answer": "None"}]},
+        "mathematics/gsm_plus", GSM | {"p.jsonl": [CHANGED | {"answer": "1,003"}, CHANGED | {"answer": "None"}]},
         {"train": "train", "test": "test", "changed": "p.jsonl"},
         {"answer": ["1200", "-1", "1003"], "origin": ["train", "test", "changed"],
          "change": ["none", "none", "digits"], "problem": ["train 0", "test 0", "test 0"]},
     ),
     "a question of two hops gives three rows that name each other": (
-        "two_hop_questions", {"two.json": {"data": [TWO_HOPS] * 2}}, {"train": 1, "category": "kind"},
+        "questions/two_hop_questions", {"two.json": {"data": [TWO_HOPS] * 2}}, {"train": 1, "category": "kind"},
         {"origin": ["train first", "train second", "train composed", "first", "second", "composed"],
          "answer": ["a", "7", "b | B | c"] * 2, "first": ["0 first"] * 3 + ["1 first"] * 3, "category": ["k"] * 6},
     ),
     "a question of ARC has its options, answer and levels once": (
-        "arc_annotated", ARC_FILES,
+        "questions/arc_annotated", ARC_FILES,
         {"requests": {"e.jsonl.gz": "easy", "c.jsonl.gz": "challenge"}, "annotations": "notes.json"},
         {"question": ["Which of these\nis warm?"] * 2, "options": ["A. ice\nB. the sun\nC. snow\nD. rain"] * 2,
          "answer": [1, 1], "collection": ["easy", "challenge"], "hard": [0, 1], "grade": [4, 9], "bloom": [4, 4],
          "depth_of_knowledge": [2, 2], "difficulty": [1, 1]},
     ),
     "a sentence has its hardness and the place of its answer": (
-        "winogrande_hardness", {"rows.tsv": SENTENCE.format("bag") + SENTENCE.format("cup")},
+        "questions/winogrande_hardness", {"rows.tsv": SENTENCE.format("bag") + SENTENCE.format("cup")},
         {"parts": {"rows.tsv": "medium_test"}},
         {"answer": [1, 0], "agreement": ["agree"] * 2, "hardness": [1, 1], "origin": ["medium_test"] * 2},
     ),
     # c has the content of b, and the second a the name of the first.
     "no task is read twice": (
-        "arc_tasks", TASKS, {"sets": SETS},
+        "questions/arc_tasks", TASKS, {"sets": SETS},
         {"task": ["a", "a", "b", "d"], "answer": ["44", "55", "33", "66"], "level": [1, 1, 1, 2], "cells": [2] * 4},
     ),
     "a sentence is a row of words and tags": (
-        "conll", {"eng": CONLL}, {"words": 0, "tags": {"tags": -1}, "constants": {"eng": {"year": "1996"}}},
+        "lines/conll", {"eng": CONLL}, {"words": 0, "tags": {"tags": -1}, "constants": {"eng": {"year": "1996"}}},
         {"words": ["EU said", "UN NATO"], "length": [2, 2], "year": ["1996"] * 2, "tags": ["I-ORG O", "I-ORG B-ORG"]},
     ),
     "spans begin with B": (
-        "conll", {"eng": CONLL}, {"words": 0, "tags": {"tags": -1}, "bio": True, "spans": "mentions"},
+        "lines/conll", {"eng": CONLL}, {"words": 0, "tags": {"tags": -1}, "bio": True, "spans": "mentions"},
         {"tags": ["B-ORG O", "B-ORG B-ORG"], "mentions": ["B O", "B B"]},
     ),
     "columns of CoNLL 2012 are filled up with spaces": (
-        "conll", {"v4": CONLL_2012}, {"words": 3, "tags": {"parts": 4, "entities": -1}},
+        "lines/conll", {"v4": CONLL_2012}, {"words": 3, "tags": {"parts": 4, "entities": -1}},
         {"words": ["In Beijing"], "parts": ["IN NNP"], "entities": ["* (GPE)"]},
     ),
     "hashes are words": (
-        "conll", {"train": "Shugaba O\nBuhari B-PER\n# O\n\n\nKano B-LOC\n"}, NER,
+        "lines/conll", {"train": "Shugaba O\nBuhari B-PER\n# O\n\n\nKano B-LOC\n"}, NER,
         {"words": ["Shugaba Buhari #", "Kano"], "tags": ["O B-PER O", "B-LOC"]},
     ),
     "tags given anew are paired word by word, and types are called alike": (
-        "conll", {"clean": "Kano B-LOC\nta O\n\nya O\n", "noisy": "Kano B-location\nta O\n\nya O\n", "test": "ya O\n"},
+        "lines/conll", {"clean": "Kano B-LOC\nta O\n\nya O\n", "noisy": "Kano B-location\nta O\n\nya O\n", "test": "ya O\n"},
         NER | {"constants": {"clean": {"origin": "train"}, "test": {"origin": "test"}},
                "retagged": {"clean": {"distant": "noisy"}}, "types": {"location": "LOC"}},
         {"distant": ["B-LOC O", "O", ""], "tags": ["B-LOC O", "O", "O"], "origin": ["train", "train", "test"]},
     ),
     "a perspective has its cluster's stance to the claim": (
-        "perspectives", PERSPECTIVES, PARTS_OF,
+        "texts/perspectives", PERSPECTIVES, PARTS_OF,
         {"claim": ["Ban x", "Ban x", "Allow x"], "perspective": ["x is fun", "x helps", "x helps"],
          "supports": [0, 0, 1], "origin": ["dev", "dev", "train"]},
     ),
     "variants of a protein have their residues, mutations, fitness and published sets": (
-        "flip", {"splits.zip": zipped(FLIP)},
+        "science/flip", {"splits.zip": zipped(FLIP)},
         {"folder": "splits", "sets": ["one", "low"], "wild_type": {"2": "V", "4": "D"}},
         {"sequence": ["MVAD", "MVAC", "MAAC"], "residues": ["V D", "V C", "A C"], "mutations": [0, 1, 2],
          "mutated": ["0 sites", "1 sites", "2 sites"], "fitness": [1.0, 0.5, 2.0],
          "one": ["train", "validation", "test"], "low": ["test", "train", "test"]},
     ),
     "a node has its features and the commonest of its neighbours": (
-        "musae", NETWORK, {"networks": {"XX": "Elvish"}, "target": "mature", "most": 1},
+        "networks/musae", NETWORK, {"networks": {"XX": "Elvish"}, "target": "mature", "most": 1},
         {"features": ["f3", "f5 f9", "f5"], "neighbours": ["f5", "f3", "f3"], "degree": [2.0, 1.0, 1.0],
          "mature": [0, 0, 1], "network": ["Elvish"] * 3},
     ),
     # The second node lists no neighbour, but the first lists it.
     "a set of graphs is a row each": (
-        "labelled_graphs", {"SET.txt": "2\n3 2\n0 2 1 2\n4 0\n1 1 0\n1 0\n7 0\n"}, {"classes": [0, 2]},
+        "networks/labelled_graphs", {"SET.txt": "2\n3 2\n0 2 1 2\n4 0\n1 1 0\n1 0\n7 0\n"}, {"classes": [0, 2]},
         {"graph": ["0 4 1;0-1 0-2", "7;"], "nodes": [3, 1], "edges": [2, 0], "label": [1, 0]},
     ),
     # 44 and 52 were followed for no longer than the horizon; 42 recurred after it; 41 died within it.
     "who was not followed to the horizon without an event is left out": (
-        "survival", SURVIVAL,
+        "science/survival", SURVIVAL,
         {"schema": PEOPLE, "label": "came", "within": 365, "events": EVENTS, "columns": {"age": "age"}, "each": COHORTS},
         {"age": [40, 41, 42, 43, 50, 51], "came": [1, 1, 0, 0, 1, 0], "cohort": ["a"] * 4 + ["b"] * 2},
     ),
     "a term stands as often as it was counted, in the order of numbers": (
-        "svmlight", {"books": "1 7:1 0:2\n-1 4:1\n-1\n", "dvd": "1 3:1\n"},
+        "lines/svmlight", {"books": "1 7:1 0:2\n-1 4:1\n-1\n", "dvd": "1 3:1\n"},
         {"words": "terms", "label": "positive", "levels": ["-1", "1"], "origin": {"part": {"books": "b", "dvd": "d"}}},
         {"terms": ["t0 t0 t7", "t4", "", "t3"], "positive": [1, 0, 0, 1], "part": ["b"] * 3 + ["d"]},
     ),
     "a board has its moves and its reachable positions": (
-        "rush_hour", {"boards.txt": f"07 {'o' * 12}AAoooo{'x' + 'o' * 17} 5\n"}, {},
+        "questions/rush_hour", {"boards.txt": f"07 {'o' * 12}AAoooo{'x' + 'o' * 17} 5\n"}, {},
         {"board": ["oooooo\noooooo\nAAoooo\nxooooo\noooooo\noooooo"], "moves": [7], "positions": [5]},
     ),
     "an output's bar separates no outputs": (
-        "instructions", {"task1_x.json": INSTANCE}, {"each": 1, "train": []},
+        "texts/instructions", {"task1_x.json": INSTANCE}, {"each": 1, "train": []},
         {"answer": ["a b | c"], "task": ["task1_x"], "category": ["C"]},
     ),
     "a reply may have other ends of lines within": (
-        "preferences", {"a.jsonl.gz": [BROKEN_LINES]}, {"constants": {"a.jsonl.gz": {"origin": "here"}}, "seed": "s"},
+        "texts/preferences", {"a.jsonl.gz": [BROKEN_LINES]}, {"constants": {"a.jsonl.gz": {"origin": "here"}}, "seed": "s"},
         {"prompt": ["Human: 1?"], "number": [0], "origin": ["here"]},
     ),
 }  # fmt: skip
@@ -354,15 +354,15 @@ def test_files_in_their_published_form_give_rows(tmp_path, name):
 
 
 ODD = [
-    ("text_to_sql", {"a.json": [{}]}, {}, "KeyError"),
-    ("perspectives", PERSPECTIVES | {"pool.json": []}, PARTS_OF, "KeyError"),
-    ("asdiv", {"a.xml": "<Corpus><Problem"}, {}, "ParseError"),
-    ("mail_archive", {"a.tgz": b"no archive"}, MAIL, "ReadError"),
-    ("flip", {"a.zip": b"a page"}, {"folder": "s", "sets": ["a"], "wild_type": {}}, "BadZipFile"),
-    ("semantic_parses", {"a": "a\tb\n"}, {"parts": {"a": "gen"}, "notation": "indexed"}, "ValueError"),
-    ("inflections", {"a": "ev\tN;PL\n"}, {"train": "a", "tests": {}}, "not enough values"),
-    ("boxed_answers", {"a.jsonl": [MATH | {"solution": "2"}]}, {}, "no box in '2'"),
-    ("labelled_graphs", {"a": "x\n"}, {"classes": [0]}, "invalid literal"),
+    ("parses/text_to_sql", {"a.json": [{}]}, {}, "KeyError"),
+    ("texts/perspectives", PERSPECTIVES | {"pool.json": []}, PARTS_OF, "KeyError"),
+    ("mathematics/asdiv", {"a.xml": "<Corpus><Problem"}, {}, "ParseError"),
+    ("texts/mail_archive", {"a.tgz": b"no archive"}, MAIL, "ReadError"),
+    ("science/flip", {"a.zip": b"a page"}, {"folder": "s", "sets": ["a"], "wild_type": {}}, "BadZipFile"),
+    ("parses/semantic_parses", {"a": "a\tb\n"}, {"parts": {"a": "gen"}, "notation": "indexed"}, "ValueError"),
+    ("lines/inflections", {"a": "ev\tN;PL\n"}, {"train": "a", "tests": {}}, "not enough values"),
+    ("mathematics/boxed_answers", {"a.jsonl": [MATH | {"solution": "2"}]}, {}, "no box in '2'"),
+    ("networks/labelled_graphs", {"a": "x\n"}, {"classes": [0]}, "invalid literal"),
 ]
 
 
@@ -370,7 +370,8 @@ ODD = [
 def test_files_in_another_form_are_refused_in_one_line(tmp_path, reader, files, options, complaint):
     laid(tmp_path, {name: encode(name, content) for name, content in files.items()})
     arguments = {"files": {name: tmp_path / name for name in files}, **options}
-    begin = rf"^source mine(: its files are not in the form of {reader}| cannot be read): "
+    form = reader.partition("/")[2]
+    begin = rf"^source mine(: its files are not in the form of {form}| cannot be read): "
     with pytest.raises(BadData, match=begin) as told:
         list(read_tables(reader, arguments, PEOPLE, "source mine"))
     assert complaint in str(told.value) and "\n" not in str(told.value)
@@ -389,12 +390,12 @@ def test_files_in_another_form_are_refused_in_one_line(tmp_path, reader, files, 
 )
 def test_tagged_words_that_do_not_fit_are_refused(tmp_path, files, options, complaint):
     with pytest.raises(BadData, match=complaint):
-        read(tmp_path, "conll", files, **NER, **options)
+        read(tmp_path, "lines/conll", files, **NER, **options)
 
 
 def test_json_that_is_none_is_refused_with_its_line(tmp_path):
     with pytest.raises(BadData, match=r"test: line 1 cannot be read as JSON"):
-        read(tmp_path, "gsm8k", GSM | {"test": "{", "s": ""}, parts={"test": "test"}, solutions="s")
+        read(tmp_path, "mathematics/gsm8k", GSM | {"test": "{", "s": ""}, parts={"test": "test"}, solutions="s")
 
 
 def test_conll_u_leaves_out_what_is_no_word_of_its_own_and_folders_give_fields(tmp_path):
@@ -402,7 +403,7 @@ def test_conll_u_leaves_out_what_is_no_word_of_its_own_and_folders_give_fields(t
     text = "\n".join([*lines, "3\t1 000\tgo\tVERB", "", ""])
     laid(tmp_path, {"email/one.conllu": text.encode(), "README": b"no sentence"})
     names = r"(?P<genre>[a-z]+)/(?P<document>.+)\.conllu"
-    rows = load_reader("conll")({"s": FolderFiles(tmp_path)}, words=1, tags={"tags": 3}, number=0, names=names)
+    rows = load_reader("lines/conll")({"s": FolderFiles(tmp_path)}, words=1, tags={"tags": 3}, number=0, names=names)
     assert rows.to_pylist() == [
         {"words": "Do n't 1_000", "length": 3, "genre": "email", "document": "one", "tags": "AUX PART VERB"}
     ]
@@ -413,7 +414,7 @@ def test_a_folder_of_tasks_gives_each_the_name_of_its_file_and_of_its_folder(tmp
     sets = [{"file": "one.json", "part": "t", "published": "ARC", "level": 1}]
     sets.append({"file": "corpus", "part": "", "published": "ConceptARC", "level": 2})
     files = {"one.json": tmp_path / "one.json", "corpus": FolderFiles(tmp_path / "corpus")}
-    rows = load_reader("arc_tasks")(files, sets=sets).to_pydict()
+    rows = load_reader("questions/arc_tasks")(files, sets=sets).to_pydict()
     assert (rows["task"], rows["published"]) == (["Copy1"], ["ConceptARC, Copy"])
     assert rows["question"] == ["input:\n12\noutput:\n2\n1\n\ninput:\n3\noutput:"]
 
@@ -476,7 +477,7 @@ def test_planes_mark_the_car_walls_and_the_ends_of_every_piece():
 
 def test_the_label_names_the_chosen_reply_whose_place_is_drawn(tmp_path):
     pairs = [{"chosen": TALK.format(n=n, reply="good"), "rejected": TALK.format(n=n, reply="bad")} for n in range(400)]
-    rows = read(tmp_path, "preferences", {"a.jsonl.gz": pairs}, constants={"a.jsonl.gz": {}}, seed="s")
+    rows = read(tmp_path, "texts/preferences", {"a.jsonl.gz": pairs}, constants={"a.jsonl.gz": {}}, seed="s")
     replies = zip(rows["first"], rows["second"], rows["chosen"], strict=True)
     assert all((row[row[2]], row[1 - row[2]]) == ("good", "bad") for row in replies)
     assert 160 < sum(rows["chosen"]) < 240
@@ -494,7 +495,9 @@ def test_the_place_of_a_node_is_what_brute_force_finds(tmp_path):
     edges, nodes = [(10, 11), (11, 12), (12, 10), (12, 13), (13, 12), (13, 13), (13, 14)], range(10, 16)
     texts = {"e": "".join(f"{a} {b}\n" for a, b in edges)}
     texts |= {"l": "node label\n" + "".join(f"{node} {node % 4}\n" for node in nodes)}
-    result = read(tmp_path, "edge_lists", texts, graphs={"Gondor": ["e", "l"]}, field="network", label="activity")
+    result = read(
+        tmp_path, "networks/edge_lists", texts, graphs={"Gondor": ["e", "l"]}, field="network", label="activity"
+    )
     near = {node: {b for edge in edges for a, b in (edge, edge[::-1]) if a == node and b != node} for node in nodes}
     degrees = [[len(near[item]) for item in near[node]] or [0] for node in nodes]
     assert result["degree"] == [len(near[node]) for node in nodes] == [2, 2, 3, 2, 1, 0]
@@ -516,7 +519,7 @@ def test_a_picture_has_the_label_of_its_shape_and_the_name_of_its_texture(tmp_pa
     laid(tmp_path, {name: picture(number) for number, name in enumerate(names)})
     (distribution,) = find_source("texture_shape").definition.distributions
     trees = {pin.name: open_archive(tmp_path / pin.name) for pin in distribution.trees}
-    table = pa.concat_tables(load_reader("cue_conflict")(trees, **distribution.options))
+    table = pa.concat_tables(load_reader("image_sets/cue_conflict")(trees, **distribution.options))
     assert {(row["kind"], row["shape"], row["texture"], row["photograph"]) for row in table.to_pylist()} == {
         ("edges", 10, "none", "dog1"),
         ("silhouettes", 0, "none", "airplane10"),
