@@ -105,6 +105,8 @@ def main() -> None:
     except (FarshiftError, OSError) as error:
         if is_debugging():
             raise
+        if isinstance(error, OSError):
+            discard_output()
         print_error(f"error: {error}")
         sys.exit(2)
     except _COMPLAINTS as error:

@@ -8,21 +8,15 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from functools import wraps
-from io import StringIO
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import Any
 
 import typer
 
-from ..core.errors import FarshiftError
 from ..core.settings import read_settings
 from ..core.text import LINES, escape_untrusted, escape_untrusted_json
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def emit_json(value: Any) -> None:
@@ -89,49 +83,74 @@ def print_records(
     show(list(columns), rows, caption) if show else print_table("", list(columns), rows, caption)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
-    """Print a table on stdout, numbers right-aligned, within the terminal's columns; each row is a paragraph where they
-    are too few. Bold type only in a terminal, and never where `NO_COLOR` is set."""
-    from rich.console import Console
-
-    text, wide = StringIO(), count_terminal_columns()
-    styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    if sum(_compute_minimum_widths(columns, rows)) + 3 * len(columns) - 1 > wide:
-        print("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide, styled)]))
-    else:
-        console = Console(file=text, width=wide, force_terminal=styled, no_color=not styled)
-        console.print(_make_grid(title, columns, rows))
-        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
-    if caption:
-        print("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
-
-
-def _stack_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], wide: int, styled: bool) -> Iterator[str]:
-    """Each row as a line of its names, bold if `styled`, and its other cells below, with headings; numbers are not
-    broken."""
-    names = _count_names(columns)
-    for row in rows:
-        cells = [_format_cell(cell) for cell in row]
-        for line in wrap("  ".join(cells[:names]), wide, subsequent_indent="    ", break_on_hyphens=False):
-            yield f"\x1b[1m{line}\x1b[0m" if styled else line
-        pairs = [(column, cell) for column, cell in zip(columns[names:], cells[names:], strict=True) if cell]
-        numbers = [(f"{column} {cell}", re.search("[a-z]", cell) is None) for column, cell in pairs]
-        text = "; ".join(pair.replace(" ", _UNBROKEN) if unbroken else pair for pair, unbroken in numbers)
-        for line in wrap(text, wide, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False):
-            yield line.replace(_UNBROKEN, " ")
-
-
-def _format_cell(cell: Any) -> str:
-    return f"{cell:,}" if isinstance(cell, int) else escape_untrusted(str(cell), LINES)
-
-
-_UNBROKEN = "\N{NO-BREAK SPACE}"
-_WORD = 10
-"""Columns of a table's cell within which no word is broken; a number or a name is never broken."""
-_NARROWEST = 20
-"""Columns of a table to which the names of a row may be broken."""
+_GAP = "   "
+_NARROWEST = 30
+"""Columns that the last column of a table needs at least, where its cells are broken into lines."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
+_UNBROKEN = "\N{NO-BREAK SPACE}"
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
+    """Print a table on stdout, numbers right-aligned. Where the screen is too narrow, the cells of the last column are
+    broken into lines; where that is not enough, each row is a line, or a paragraph under its names. Bold type only in a
+    terminal, and never where `NO_COLOR` is set."""
+    bold = "\x1b[1m{}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else "{}"
+    numeric = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
+    cells = [[f"{cell:,}" if isinstance(cell, int) else escape_untrusted(str(cell)) for cell in row] for row in rows]
+    heads = [escape_untrusted(str(name)) for name in columns]
+    if title:
+        print(bold.format(escape_untrusted(title)))
+    if lines := _align_cells([heads, *cells], numeric):
+        rule = f" {'─' * (max(map(len, lines)) - 1)}"
+        print("\n".join(["", bold.format(lines[0]), rule, *lines[1:]]))
+    else:
+        print("\n".join(_stack_rows([heads, *cells], numeric, bold)))
+    if caption:
+        print("\n".join(_wrap_lines(escape_untrusted(caption, LINES), count_terminal_columns())))
+
+
+def _align_cells(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
+    """The lines of rows with a blank before them, the first one's on top; none where the screen is too narrow. Without
+    a screen each row is one line, and columns are aligned up to the first of long cells, such as the counts of a
+    split's parts, to whose width all that have none would be padded."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if has_screen_width():
+        room = count_terminal_columns() - 1 - sum(len(_GAP) + width for width in widths[:-1])
+        if room < min(_NARROWEST, widths[-1]):
+            return []
+        widths[-1] = min(room, widths[-1])
+    else:
+        long = next((k for k, width in enumerate(widths) if k and width > _NAME), len(widths))
+        widths = [width if k < long else 0 for k, width in enumerate(widths)]
+    lines = []
+    for row in rows:
+        last = _wrap_lines(row[-1], widths[-1]) if has_screen_width() else [row[-1]]
+        for number, piece in enumerate(last):
+            lines.append(_join_cells([*(row[:-1] if number == 0 else [""] * (len(row) - 1)), piece], numeric, widths))
+    return lines
+
+
+def _join_cells(row: Sequence[str], numeric: Sequence[bool], widths: Sequence[int]) -> str:
+    sized = zip(row, numeric, widths, strict=True)
+    return f" {_GAP.join(cell.rjust(width) if right else cell.ljust(width) for cell, right, width in sized)}".rstrip()
+
+
+def _stack_rows(rows: Sequence[Sequence[str]], numeric: Sequence[bool], bold: str) -> Iterator[str]:
+    """Each row as a line, the headings on top; or, where its names are too long, as a line of its names, with its other
+    cells and their headings below."""
+    wide, names, columns = count_terminal_columns(), min(2, len(rows[0]) - 1), rows[0]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room, total = wide - 1 - len(_GAP) * (len(widths) - 1) - sum(widths[names:]), sum(widths[:names])
+    widths[:names] = [min(width, max(room // names, room - (total - width))) for width in widths[:names]]
+    for row in rows:
+        if all(len(cell) <= width for cell, width in zip(row, widths, strict=True)):
+            line = _join_cells(row, numeric, widths)
+            yield bold.format(line) if row is columns else line
+        elif row is not columns:
+            yield from map(bold.format, _wrap_lines("  ".join(row[:names]), wide, "    "))
+            pairs = [f"{column} {cell}" for column, cell in zip(columns[names:], row[names:], strict=True) if cell]
+            yield from (f"    {part}" for part in _wrap_lines("; ".join(pairs), wide - 4))
 
 
 def print_catalogue(
@@ -141,7 +160,7 @@ def print_catalogue(
     words: Sequence[str] = (),
     find: Callable[[str], Sized] | None = None,
 ) -> None:
-    """Print a list of named things. The first cell of a row is its name, the second its kind, the last its title. Where
+    """Print many named things. The first cell of a row is its name, the second its kind, the last its title. Where
     the terminal is narrow a row is one line of its name and as much of its title as there is room for, under a heading
     for each kind; where it is wide the list is a table; where there is none a row is one line, however long, which
     `grep` finds as a whole. words, find: the search; if it found nothing, what each of its words finds alone."""
@@ -154,76 +173,28 @@ def print_catalogue(
         return print_table("", columns, rows, caption)
     rows = [[escape_untrusted(cell) for cell in row] for row in rows]
     if not has_screen_width():
-        return print("\n".join([*_align_cells([columns, *rows]), *escape_untrusted(caption, LINES).splitlines()]))
+        lines = _align_cells([columns, *rows], [False] * len(columns))
+        return print("\n".join([*lines, *escape_untrusted(caption, LINES).splitlines()]))
     for kind in sorted({row[1] for row in rows}):
         print(f"{kind}:")
         for row in rows:
             if row[1] == kind:
-                print(_truncate_text(f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)))
+                line, most = f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)
+                print(line.rstrip() if len(line) <= most else line[: most - 2].rstrip() + "..")
     if caption:
         print("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
 
 
-def _align_cells(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows with a blank before them, as tables have, and two or more between cells. Columns are aligned up to the first
-    of long cells, such as the counts of a split's parts, to whose width all that have none would be padded."""
-    widest = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    long = next((number for number, width in enumerate(widest) if number and width > _NAME), len(widest))
-    widths = [width if number < long else 0 for number, width in enumerate(widest)]
-    cells = [[f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)] for row in rows]
-    return [f" {'  '.join(row)}".rstrip() for row in cells]
-
-
-def _truncate_text(text: str, most: int) -> str:
-    return text.rstrip() if len(text) <= most else text[: most - 2].rstrip() + ".."
-
-
-def _wrap_lines(text: str, wide: int) -> list[str]:
-    """The lines of a text, those that are too long broken at spaces."""
-    return [part for text_line in text.splitlines() for part in wrap(text_line, wide, break_on_hyphens=False) or [""]]
-
-
-def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(
-        title=Text(escape_untrusted(title)) if title else None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False
-    )
-    if os.environ.get("NO_COLOR"):
-        grid.header_style = grid.title_style = ""
-    for number, (name, least) in enumerate(zip(columns, _compute_minimum_widths(columns, rows), strict=True)):
-        numeric = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
-        justify: Literal["left", "right"] = "right" if numeric else "left"
-        heading, most = Text(escape_untrusted(str(name))), max(len(str(row[number])) for row in [columns, *rows])
-        is_whole = number < _count_names(columns) and least == most
-        grid.add_column(heading, justify=justify, overflow="fold", no_wrap=is_whole, min_width=least)
-    for row in rows:
-        grid.add_row(*(Text(_format_cell(cell)) for cell in row))
-    return grid
-
-
-def _count_names(columns: Sequence[str]) -> int:
-    """How many of the first columns are names that people type and copy; the last of two is text."""
-    return min(2, len(columns) - 1)
-
-
-def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int]:
-    """How narrow each column may get, so that cells are broken at blanks, and words and names only where they are
-    long."""
-    texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
-    count = _count_names(columns)
-    others = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]]
-    names = [max(map(len, column)) for column in texts[:count]]
-    room, total = count_terminal_columns() - sum(others) - 3 * len(columns) + 1, sum(names)
-    if total > room >= _NARROWEST * count:
-        names = [min(width, max(room // count, room - (total - width))) for width in names]
-    return names + others
-
-
-def _count_unbroken(word: str) -> int:
-    return len(word) if re.fullmatch(r"[\[(]?[-+]?[\d.,]+[%\])]*,?", word) else min(_WORD, len(word))
+def _wrap_lines(text: str, wide: int, indent: str = "") -> list[str]:
+    """The lines of a text, those that are too long broken at spaces, but not within an interval. indent: before what
+    follows a break."""
+    text = re.sub(r"(\[[-+\d.,]+), ", rf"\1,{_UNBROKEN}", text)
+    lines = [
+        part
+        for text_line in text.splitlines() or [""]
+        for part in wrap(text_line, wide, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    ]
+    return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
 def exit_with_error(message: str) -> None:
@@ -288,9 +259,6 @@ def has_screen_width() -> bool:
     return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 _PLAIN = dict(zip("─│—–…±×·−’≥", ("-", "|", "-", "-", "..", "+-", "x", ".", "-", "'", ">="), strict=True))
 """Replacements for our own characters in an encoding that lacks them."""
 
@@ -305,25 +273,6 @@ def configure_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         else:
             stream.reconfigure(errors="farshift")
-    # By its methods, as the libraries that draw tables and helps write to it by themselves.
-    sys.stdout.write, sys.stdout.flush = _explain_os_errors(sys.stdout.write), _explain_os_errors(sys.stdout.flush)  # type: ignore[method-assign]
-
-
-def _explain_os_errors(method: Callable[P, T]) -> Callable[P, T]:
-    """A method of stdout whose operating system errors, such as a full disk, name standard output."""
-
-    @wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return method(*args, **kwargs)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            discard_output()  # or Python fails again, and differently, when it flushes at exit
-            why = (error.strerror or str(error)).lower()
-            raise FarshiftError(f"standard output: {why}: free some space, or redirect the output") from error
-
-    return call
 
 
 def has_all_characters() -> bool:
@@ -341,5 +290,6 @@ def _escape_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def discard_output() -> None:
-    """Discard further output to stdout after its reader has exited. Otherwise Python reports a broken pipe at exit."""
+    """Discard further output to stdout, whose reader has exited or whose disk is full: Python would fail again at
+    exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

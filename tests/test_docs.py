@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import tiny_hf
-from docs_runner import Example, alike, difference, examples, run, sections
+from docs_runner import Example, run, sections
 from llm_server import Llm, llm
 from support import ROOT
 
@@ -134,44 +134,6 @@ def test_links_lead_to_headings_that_are_there(page):
         text = (path.parent / target if target else path).read_text("utf-8")
         titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
         assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.parametrize(
-    ("page", "complaint"),
-    [
-        ("```\nfarshift doctor\n```\n", "neither a file nor a command"),
-        ("```json\n{}\n```\n", "neither a file nor a command"),
-        ("```text\nok\n```\n", "output of nothing"),
-        ("```python\n# a.py\n```\n```text\nok\n```\n", "output of nothing"),
-        ("```sh\ntrue\n```\nwhich prints\n```text\nok\n```\n", "output of nothing"),
-    ],
-)
-def test_a_block_that_would_not_be_run_is_refused(page, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        examples(page)
-
-
-@pytest.mark.parametrize(
-    ("printed", "expected", "same"),
-    [
-        ("id  0.958 [0.944, 0.973]", "id  0.961 [0.941, 0.970]", True),
-        ("id  0.958 [0.944, 0.973]", "id  0.858 [0.944, 0.973]", False),
-        ("id  0.958", "ood  0.958", False),
-        ("4705 answers", "4706 answers", False),
-        ("spent: fit_seconds 3.1, steps 9", "spent: fit_seconds …, steps 9", True),
-        ("spent: fit_seconds 3.1, steps 8", "spent: fit_seconds …, steps 9", False),
-    ],
-)
-def test_a_line_is_held_to_the_page(printed, expected, same):
-    assert alike(printed, expected) is same
-
-
-@pytest.mark.parametrize(
-    ("printed", "expected"),
-    [("a b", "a"), ("a", "a b"), ("a b c", "a c"), ("b a", "… a b"), ("a b c", "a …  b"), ("", "a")],
-)
-def test_lines_that_are_missing_or_left_over_are_found(printed, expected):
-    assert difference(printed.split(), expected.split()) != ""
 
 
 def test_an_example_that_fails_or_prints_something_else_is_found(tmp_path, environment):

@@ -102,13 +102,6 @@ def test_no_files_import_each_other_in_circles():
     assert circles(graph()) == []
 
 
-def test_a_circle_is_found_wherever_it_begins():
-    a, b, c, d = (Path(name) for name in "abcd")
-    assert circles({a: {b}, b: {c}, c: {b, d}, d: set()}) == [[b, c]]
-    assert circles({a: {b}, b: {c}, c: {a}, d: {a}}) == [[a, b, c]]
-    assert circles({a: {b, c}, b: {d}, c: {d}, d: set()}) == []
-
-
 def test_the_root_holds_two_python_files():
     assert sorted(path.name for path in ROOT.glob("*.py")) == ["__init__.py", "__main__.py"]
 

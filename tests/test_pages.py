@@ -9,8 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from attack_page import ATTACKERS, list_marked_attacks
-from attacks.table import WHO
+from attack_page import list_marked_attacks
 from claim_pages import name_papers
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import load_recipes
@@ -164,7 +163,6 @@ def test_papers_are_named_by_author_and_year_and_by_number_where_these_are_share
 
 
 def test_attacks_are_read_from_marks_as_pytest_reads_them(tmp_path):
-    assert tuple(ATTACKERS) == WHO
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_a.py").write_text(
         'import pytest\n\npytestmark = pytest.mark.attack("disk", "a "\n    "b")\n\n\n'

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 import torch
 from encoded_files import picture
-from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.stored_rows import PixelRows
 from farshift.baselines.running.listing import list_algorithms
@@ -21,7 +20,7 @@ from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs.load import find_streamed_inputs
+from farshift.benchmarks.model_inputs.load import StreamedFiles
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData, ModelError
 from farshift.core.progress import report_to
@@ -272,7 +271,7 @@ def pictures() -> tuple[StreamedPart, ModelRows]:
 
 def make_streamed_rows(part: StreamedPart, task: Task) -> ModelRows:
     """A streamed part as training rows: labels are read here, inputs when they are drawn."""
-    columns: dict[str, Any] = dict(find_streamed_inputs(part, task.inputs))
+    columns: dict[str, Any] = {name: StreamedFiles(part, name) for name in task.inputs}
     columns[task.label] = np.concatenate([batch[task.label] for batch in part.batches(4096, columns=[task.label])])
     columns["weight"] = np.ones(len(part), np.int64)
     return ModelRows(columns, part.row_ids, part.name, part.identity)
@@ -330,9 +329,3 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
     object.__setattr__(part.store, "table", other)
     with pytest.raises(BadData, match=r"^row [0-9a-f]{16} differs from the manifest \(held row 29; "):
         fitted_store(rows, TASK, feed="streamed")
-
-
-def test_a_text_is_no_input_that_is_streamed(tmp_path):
-    part, _ = pictures()
-    with pytest.raises(FarshiftError, match="the column 'note' is string: only images and audio files can be streamed"):
-        make_streamed_rows(part, replace(TASK, inputs=("note",)))

@@ -47,20 +47,8 @@ def test_importing_the_package_loads_nothing_but_itself():
     assert roots - set(sys.stdlib_module_names) <= ALLOWED
 
 
-HEAVY = {
-    "torch",
-    "sklearn",
-    "transformers",
-    "openai",
-    "matplotlib",
-    "datasets",
-    "pyarrow",
-    "numpy",
-    "huggingface_hub",
-    "pydantic",
-    "scipy",
-    "jinja2",
-}
+HEAVY = {"torch", "sklearn", "transformers", "openai", "matplotlib", "datasets"}
+HEAVY |= {"pyarrow", "numpy", "huggingface_hub", "pydantic", "scipy", "jinja2"}
 
 
 def loaded_by(code: str, *arguments: str) -> set[str]:
@@ -85,67 +73,26 @@ def test_the_leaderboard_never_imports_torch():
     assert "torch" not in loaded
 
 
-CONTRACT = (
-    "quickstart",
-    "splits list",
-    "splits show",
-    "splits pull",
-    "splits verify",
-    "splits audit",
-    "splits diff",
-    "splits build",
-    "baselines list",
-    "run",
-    "evaluate",
-    "score",
-    "compare",
-    "plot",
-    "status",
-    "benchmarks list",
-    "benchmarks show",
-    "benchmarks export",
-    "benchmarks import",
-    "pack",
-    "submit",
-    "board init",
-    "board site",
-    "board verify",
-    "board export",
-    "board rescore",
-    "board withdraw",
-    "board build",
-    "board standings",
-    "board sealed create",
-    "board sealed draw",
-    "board sealed answer",
-    "board sealed submit",
-    "board sealed close",
-    "board sealed list",
-    "board probe",
-    "board token create",
-    "board token list",
-    "board token revoke",
-    "board work",
-    "team",
-    "doctor",
-)
+CONTRACT = """
+    quickstart, run, evaluate, score, compare, plot, status, pack, submit, team, doctor, baselines list,
+    splits list, splits show, splits pull, splits verify, splits audit, splits diff, splits build,
+    benchmarks list, benchmarks show, benchmarks export, benchmarks import,
+    board init, board site, board verify, board export, board rescore, board withdraw, board build, board standings,
+    board probe, board work, board token create, board token list, board token revoke,
+    board sealed create, board sealed draw, board sealed answer, board sealed submit, board sealed close,
+    board sealed list
+"""
 """Commands that scripts rely on."""
 
 
 def test_every_command_of_the_contract_is_there_and_speaks_json():
     root = build_command()
-    for words in CONTRACT:
+    for words in CONTRACT.split(","):
         node = root
         for word in words.split():
             assert word in node.commands, f"there is no {words}"
             node = node.commands[word]
         assert "--json" in {name for parameter in node.params for name in parameter.opts}, words
-
-
-def test_the_help_of_a_command_is_printed_with_its_options(command):
-    done = command("board", "sealed", "create", "--help")
-    assert done.returncode == 0
-    assert "--json" in done.stdout
 
 
 def test_splits_list_has_the_fields_that_scripts_rely_on(command_json):
@@ -298,20 +245,6 @@ def test_no_arguments_show_the_help_and_no_empty_error(command):
     done = command("splits")
     assert "Usage" in done.stdout + done.stderr
     assert "error:" not in done.stderr
-
-
-def test_a_bad_submission_has_a_line_for_each_problem_and_one_that_counts_them(command, tmp_path):
-    import zipfile
-
-    assert command("board", "init", tmp_path / "board").returncode == 0
-    with zipfile.ZipFile(tmp_path / "s.zip", "w") as bundle:
-        bundle.writestr("submission.toml", "format = 2\n[[runs]]\ndigest = 'x'\n[[runs]]\ndigest = 'y'\n")
-    done = command("submit", tmp_path / "s.zip", "--to", tmp_path / "board")
-    assert "refused: 10 problems are listed above" in one_line_error(done)
-    for number in (0, 1):
-        for name in ("benchmark", "model", "run", "predictions"):
-            assert f"submission.toml, column runs[{number}].{name}: Field required" in done.stderr
-        assert f"runs[{number}].digest: Extra inputs are not permitted" in done.stderr
 
 
 def test_without_torch_a_baseline_is_refused_in_one_line(farshift, tmp_path):

@@ -179,7 +179,7 @@ def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for():
     broken = {item["benchmark"] for item in known if len(item["benchmark"]) > 30 or len(item["model"]) > 30}
     assert len(short.splitlines()) < len(names) + len(broken) + 8
     scores = [row.split()[-2] for row in short.splitlines() if re.search(r"\d+\.\d+\*? +\d+$", row)]
-    assert len(scores) == len(names), "each has its score"
+    assert len(names) - len(broken) <= len(scores) <= len(names), "each that fits has its score on its line"
     assert f"{len(known):,} results" in short
     best = max((item for item in known if item["benchmark"] == "scan/length"), key=lambda one: one["ood"]["value"])
     (output,) = [row.split() for row in short.splitlines() if " scan/length " in row]

@@ -64,8 +64,7 @@ def test_a_reader_that_stops_reading_is_no_failed_check(first, command):
 def test_a_full_disk_behind_stdout_is_bad_input(first, command):
     done = bash('"$@" > /dev/full', *first, *command)
     assert done.returncode == 2
-    output = "standard output: no space left on device: free some space, or redirect the output"
-    assert done.stderr == f"farshift: error: {output}\n"
+    assert done.stderr == "farshift: error: [Errno 28] No space left on device\n"
 
 
 def test_a_closed_stdout_or_stderr_is_written_nothing():

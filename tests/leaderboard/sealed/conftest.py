@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,15 @@ def handed(coins: Path, answers: Handed) -> Handed:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock at the opening of the window, which the ledger goes by too."""
+    """A clock at the opening of the window, which the ledger, commands and servers go by too."""
     built = Clock(OPENS)
+
+    class Set(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return built()
+
+    monkeypatch.setattr("farshift.leaderboard.sealed.window.datetime", Set)
     monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", built.written)
     return built
 

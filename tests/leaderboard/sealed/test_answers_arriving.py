@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import httpx2
 import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed import window as windows
 from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import submit_to_board
 from farshift.leaderboard.sealed.verify import verify_sealed
@@ -24,19 +22,6 @@ pytestmark = pytest.mark.usefixtures("decoded_once")
 
 LAST = "2031-01-07T23:59:59Z"
 """The last second of the window."""
-
-
-@pytest.fixture
-def clock(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of the ledger, also that of the server."""
-
-    class Set(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return clock()
-
-    monkeypatch.setattr(windows, "datetime", Set)
-    return clock
 
 
 @pytest.fixture

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 
 import pytest
-from farshift.leaderboard.sealed import window as windows
-from sealed_cases import ON, Clock, key_of
+from sealed_cases import ON, key_of
 from support import one_line_error
 
 MODEL = """
@@ -19,21 +17,8 @@ class Model:
 """
 
 
-@pytest.fixture
-def time_of_commands(clock, monkeypatch) -> Clock:
-    """The clock that commands go by."""
-
-    class Set(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return clock()
-
-    monkeypatch.setattr(windows, "datetime", Set)
-    return clock
-
-
 @pytest.mark.slow
-def test_a_window_from_its_announcement_to_its_verification(coins, command, time_of_commands, tmp_path):
+def test_a_window_from_its_announcement_to_its_verification(coins, command, clock, tmp_path):
     def answered(*arguments: object):
         done = command(*arguments, "--json")
         assert done.returncode == 0, done.stderr
@@ -55,7 +40,7 @@ def test_a_window_from_its_announcement_to_its_verification(coins, command, time
     assert "it is open now" in early
     (listed,) = answered("board", "sealed", "list", board)
     assert (listed["state"], listed["answers"], listed["entries"], listed["seed"]) == ("open", 2, [], None)
-    time_of_commands.set(closes, seconds=1)
+    clock.set(closes, seconds=1)
     result = answered("board", "sealed", "close", ON, "--board", board)
     scores = {entry["team"]: entry["score"]["ood"]["value"] for entry in result["entries"]}
     assert scores["a"] > 0.9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_at
-from farshift.leaderboard.sealed import window as windows
 from farshift.leaderboard.sealed.published import export_draw
 from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import submit_to_board
@@ -22,7 +20,7 @@ from farshift.leaderboard.server.worker import Worker
 from farshift.leaderboard.storage.readers import open_board_view
 from intake import Intake, score_here, working
 from running import Running, running
-from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
+from sealed_cases import CLOSES, WINDOW, Clock, Handed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 
@@ -30,22 +28,7 @@ DRAW = ("draw.toml", "inputs.parquet")
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The one clock of server, client and operator."""
-    built = Clock(OPENS)
-
-    class Told(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return built()
-
-    monkeypatch.setattr(windows, "datetime", Told)
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", built.written)
-    return built
-
-
-@pytest.fixture
-def site(board: Board) -> Iterator[Running]:
+def site(board: Board, clock: Clock) -> Iterator[Running]:
     result = running(board.path)
     state = open_state(board)
     worker = Worker(board, state.queue, score=score_here)  # by the clock of these tests

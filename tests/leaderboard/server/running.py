@@ -35,6 +35,12 @@ def serving_app(app: Any, **options: Any) -> Iterator[str]:
             thread.join(PATIENCE)
 
 
+def find_free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @dataclass
 class Running:
     """A server of a board: its address, its application, and a client of it."""

@@ -19,6 +19,7 @@ import pytest
 import tomli_w
 from farshift.leaderboard.server.queue import Queue
 from farshift.leaderboard.settings import read_server_settings
+from running import find_free_port
 from test_serve_command import Served
 
 DOCS = Path(__file__).parents[3] / "docs" / "host-a-board.md"
@@ -101,7 +102,7 @@ def environment(folder: Path) -> dict[str, str]:
 def proxy(name: str, folder: Path, server: int) -> Iterator[tuple[int, int]]:
     """The ports (https, http) of a proxy in front of a server, while the context lasts."""
     folder.mkdir()
-    https, http = free_port(), free_port()
+    https, http = find_free_port(), find_free_port()
     file = FILES[name](folder, server, https, http)
     with (folder / "said").open("wb") as output:
         process = subprocess.Popen(command(name, file), stdout=output, stderr=output, env=environment(folder))
@@ -139,12 +140,6 @@ def certificate(folder: Path) -> None:
     )
     (folder / "cert.pem").write_bytes(built.public_bytes(Encoding.PEM))
     (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _greets(port: int) -> bool:

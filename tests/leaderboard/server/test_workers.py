@@ -1,23 +1,37 @@
-"""Workers as processes: what was acknowledged is scored once, whoever is killed."""
+"""Servers and workers as processes: what was acknowledged is scored once, whoever is killed."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import farshift as fs
 import models
 import pytest
+import tomli_w
+from farshift.core.errors import Unavailable
+from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.files import UploadFiles
 from farshift.leaderboard.server.queue import Queue
 from farshift.leaderboard.server.worker import Worker
 from farshift.leaderboard.settings import ServerSettings
 from farshift.leaderboard.submission.pack import pack_runs
-from swarm import Swarm, killed_while_working
+from farshift.leaderboard.submission.remote import RemoteBoard
+from running import find_free_port
 
 ON = "modadd97/xi35"
+SETTINGS = ServerSettings(workers=0, lease_seconds=10.0, attempts=10, queued_at_once=99)
+LONGEST = 3600.0
+"""Seconds after which something hangs."""
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +45,69 @@ def many(tmp_path_factory) -> list[Path]:
     return packed
 
 
+def wait_until(fact: Callable[[], object]) -> None:
+    until = time.monotonic() + LONGEST
+    while not fact():
+        assert time.monotonic() < until, "it never came to hold"
+        time.sleep(0.1)
+
+
 @pytest.mark.slow
 @pytest.mark.attack("disk", "kill -9 of workers and of a server during submissions")
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_killed(where, many, request, tmp_path):
     url = request.getfixturevalue("server").database() if where == "postgresql" else None
-    with Swarm(tmp_path, url) as swarm:
-        result = killed_while_working(swarm, many, clients=4)
-    assert result["kills"] == {"servers": 1, "workers": 3}
-    full = verify_board(swarm.board)
+    board, port = Board.init(tmp_path / "board", "a busy board", url), find_free_port()
+    (board.path / "settings.toml").write_text(tomli_w.dumps({"server": SETTINGS.model_dump()}))
+    remote = RemoteBoard(f"http://127.0.0.1:{port}", create_token(board.ledger.store, "us")[0])
+    queue, acknowledged = Queue(board.ledger.store, SETTINGS), list[str]()
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(name: str) -> None:
+        options = ["serve", board.path, "--port", str(port)] if name == "server" else ["work", board.path]
+        command = [sys.executable, "-m", "farshift", "board", *map(str, options)]
+        processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(name: str) -> None:
+        processes[name].kill()
+        processes[name].wait()
+        start(name)
+
+    def hand_in(file: Path) -> None:
+        while True:
+            try:
+                acknowledged.append(remote.send(file)["id"])
+                return
+            except Unavailable:  # the server is gone for a while
+                pass
+
+    def count_ended() -> int:
+        return sum(queue.counts()[state] for state in ("entered", "refused", "failed"))
+
+    for name in ("server", "worker 1", "worker 2"):
+        start(name)
+    try:
+        with ThreadPoolExecutor(4) as clients:
+            sent = [clients.submit(hand_in, file) for file in many]
+            wait_until(lambda: len(acknowledged) >= 6)
+            kill("server")
+            for name, ended in (("worker 1", 3), ("worker 2", 7)):
+                wait_until(lambda least=ended: count_ended() >= least)
+                kill(name)
+        for client in sent:
+            client.result()
+        wait_until(lambda: count_ended() >= len(many))
+    finally:
+        for process in processes.values():
+            process.terminate()
+        for process in processes.values():
+            process.wait(60)
+    jobs = queue.jobs()
+    assert sorted(job.id for job in jobs) == sorted(acknowledged), "none that was acknowledged is lost"
+    assert {job.state for job in jobs} == {"entered"}
+    entered = Counter(record.body["submission"] for record in board.ledger.records() if record.kind == "submitted")
+    assert entered == Counter(job.digest for job in jobs)
+    full = verify_board(board)
     assert full.differences == [] == full.not_recomputed
 
 
