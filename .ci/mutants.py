@@ -56,7 +56,8 @@ ROOMS = {
 }
 """What is changed, and the tests that have to notice."""
 
-CHOICE = ["-m", "not slow", "-k", "not other_processes and not every_process and not every_rule"]
+LEFT_OUT = ("other_processes", "every_process", "every_rule", "rules_are_listed")
+CHOICE = ["-m", "not slow", "-k", " and ".join(f"not {name}" for name in LEFT_OUT)]
 """Which of these tests: none that starts an interpreter of its own folder or lists the rules that there are."""
 
 NOTICED = {1, 3, 36, -24, 24, 152, 255}
@@ -74,9 +75,12 @@ def copy_tree(room: str) -> Path:
         if (ROOT / name).is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, target)
-    # The process that reads submissions receives few variables: that which names the error has to be one of them.
+    # The process that reads submissions has to receive the variable that names the error, and to run the code under the
+    # name by which the error is known.
     reader = folder / "farshift/leaderboard/validation/process.py"
-    reader.write_text(reader.read_text("utf-8").replace('("PATH", ', '("PATH", "MUTANT_UNDER_TEST", '), "utf-8")
+    text = reader.read_text("utf-8").replace('("PATH", ', '("PATH", "MUTANT_UNDER_TEST", ')
+    text = text.replace('"-m", f"{package}.reader"', '"-c", f"from {package}.reader import main; main()"')
+    reader.write_text(text, "utf-8")
     code, tests = ROOMS[room]
     paths = sorted(
         path.relative_to(folder).as_posix() for pattern in tests for path in (folder / "farshift").glob(pattern)

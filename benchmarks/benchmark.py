@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,11 @@ VALIDATION = ("id_val", "ood_val")
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark definition. Its data are opened on first use."""
+    """A benchmark definition. Its data are opened on first use. limit: of the rows of each part, for a trial run."""
 
     definition: BenchmarkDefinition
     path: Path
+    limit: int | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         task = self.definition.task
@@ -147,6 +149,17 @@ class Benchmark:
         viewed = {view.part for view in self.definition.views.values()}
         return tuple(sorted(viewed | {name for name in VALIDATION if self.has_part(name)}))
 
+    @property
+    def selection_only_parts(self) -> list[str]:
+        """The validation parts that are in no view: only selection rules use them."""
+        viewed = {view.part for view in self.definition.views.values()}
+        return [name for name in VALIDATION if self.has_part(name) and name not in viewed]
+
+    def list_parts_without(self, left_out: Iterable[str]) -> list[str]:
+        """List the predicted parts without those of `left_out`, as far as only selection rules use them."""
+        absent = {*left_out} & {*self.selection_only_parts}
+        return [name for name in self.predicted_parts if name not in absent]
+
     @cached_property
     def split(self) -> Split:
         """The split, opened (pulled and verified if necessary)."""
@@ -216,10 +229,14 @@ class Benchmark:
         source_holdout = next((holdout for holdout in holdouts if holdout.to == name), None)
         if source_holdout is None:
             full_part = self.split.part(name)
-            return full_part.select(self._owner(name, full_part) == "")
-        full_part = self.split.part(source_holdout.part)
-        rows = full_part.select(self._owner(source_holdout.part, full_part) == name)
-        return replace(rows, held_out_as=name)
+            rows = full_part.select(self._owner(name, full_part) == "")
+        else:
+            full_part = self.split.part(source_holdout.part)
+            rows = full_part.select(self._owner(source_holdout.part, full_part) == name)
+            rows = replace(rows, held_out_as=name)
+        if self.limit is None:
+            return rows
+        return rows.select(select_limited_rows(self.name, name, rows.row_ids, self.limit))
 
     def load(self, part: str = "train") -> Part:
         """Load a part as this benchmark's protocol uses it, pulled and verified if needed: `train` is what a model may
@@ -268,6 +285,12 @@ class Benchmark:
         if view.rows == "all":
             return part
         return part.select(part.corrupted if view.rows == "corrupted" else ~part.corrupted)
+
+
+def select_limited_rows(benchmark: str, part: str, row_ids: NDArray[np.uint64], limit: int) -> NDArray[np.int64]:
+    """Return the indices of the rows of a part under a limit, ascending. They are drawn by row ids: the same each time,
+    and a subset of those of any larger limit."""
+    return np.sort(draw_permutation(f"limit/{benchmark}/{part}", row_ids)[:limit])
 
 
 def make_benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:

@@ -9,7 +9,7 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
 
-from servers import Site, _Handler, _serving
+from servers import Handler, Site, serve
 
 WORDS = ("walk", "run", "look", "jump", "left", "right", "twice", "A", "B", "Q", ":", "?", ".", "0", "1")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[EOS]")
@@ -126,40 +126,28 @@ def _saved(network: Any, words: Any, folder: Path) -> Path:
     return folder
 
 
-class _ModelHub(_Handler):
+class _ModelHub(Handler):
     """As much of the Hugging Face Hub's protocol as `snapshot_download` uses for the model tiny/model."""
 
     def do_HEAD(self) -> None:
-        self._answer(head=True)
+        self.do_GET()
 
     def do_GET(self) -> None:
-        self._answer(head=False)
-
-    def _answer(self, head: bool) -> None:
         path = self.path.split("?")[0]
         self.site.requests.append((path, None))
         if path == "/api/models/tiny/model/revision/main":
-            return self._send(json.dumps({"id": "tiny/model", "modelId": "tiny/model", "sha": COMMIT}).encode())
+            return self.send(200, {}, json.dumps({"id": "tiny/model", "modelId": "tiny/model", "sha": COMMIT}).encode())
         if path == f"/api/models/tiny/model/tree/{COMMIT}":
             tree = [
                 {"type": "file", "path": name, "size": len(body), "oid": sha1(body).hexdigest()}
                 for name, body in self.site.files.items()
             ]
-            return self._send(json.dumps(tree).encode())
+            return self.send(200, {}, json.dumps(tree).encode())
         body = self.site.files.get(path.removeprefix(f"/tiny/model/resolve/{COMMIT}/"))
         if body is None:
             missing = "RevisionNotFound" if path.startswith("/api/models/tiny/model/") else "RepoNotFound"
-            return self._send(b"", 404, {"X-Error-Code": missing})
-        return self._send(body, 200, {"X-Repo-Commit": COMMIT, "ETag": f'"{sha256(body).hexdigest()}"'}, head)
-
-    def _send(self, body: bytes, status: int = 200, headers: dict[str, str] | None = None, head: bool = False) -> None:
-        self.send_response(status)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if not head:
-            self.wfile.write(body)
+            return self.send(404, {"X-Error-Code": missing})
+        return self.send(200, {"X-Repo-Commit": COMMIT, "ETag": f'"{sha256(body).hexdigest()}"'}, body)
 
 
 def model_hub(folder: Path) -> AbstractContextManager[Site]:
@@ -167,4 +155,4 @@ def model_hub(folder: Path) -> AbstractContextManager[Site]:
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
-    return _serving(Site(files), _ModelHub)
+    return serve(Site(files), _ModelHub)

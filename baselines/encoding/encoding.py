@@ -60,7 +60,8 @@ class Sizes:
     `categories`: number of values of each categorical input; `numbers`: numeric features; `source`: size of the input
     vocabulary, with special tokens; `outputs`: classes, 1 for a number, or size of the output vocabulary, with special
     tokens. `shape`: the image shape, if the only input is numeric with two or three axes (`numbers` is its product).
-    `names`: the names of the classes, if they have any.
+    `names`: the names of the classes, if they have any. `copies`: the output word that each word of the input
+    vocabulary is, PAD for a word of the input alone.
     """
 
     outputs: int
@@ -70,6 +71,7 @@ class Sizes:
     aligned: bool = False
     shape: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+    copies: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -374,7 +376,9 @@ class SequenceEncoding:
         written = self.format.format_targets(train[self.field], train[task.label])
         self.source = Vocabulary(self.format.format_inputs(train[self.field]), self.task.tokens)
         self.target = Vocabulary(written, self.task.tokens)
-        self.sizes = Sizes(len(self.target), source=len(self.source), aligned=self.task.aligned)
+        written_as = dict(zip(self.target.words, range(UNKNOWN + 1, len(self.target)), strict=True))
+        copies = (PAD,) * (UNKNOWN + 1) + tuple(written_as.get(word, PAD) for word in self.source.words)
+        self.sizes = Sizes(len(self.target), source=len(self.source), aligned=self.task.aligned, copies=copies)
         longest = self.target.ids(written)[1].max(initial=1)
         self.limit = int(stretch * longest) + 1
         """The most tokens of a decoded text; unused in aligned tasks."""

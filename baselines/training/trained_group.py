@@ -41,7 +41,7 @@ def _predict_rows(coding: AnswerEncoding, stack: ReplicaStack, batch: Columns) -
     elif stack.algorithm.adapts:
         outputs = stack.answer(*inputs, rows=len(inputs[0]))
     elif coding.sizes.source:  # texts of similar length together
-        order = (inputs[0] != PAD).sum(dim=1).argsort(stable=True)
+        order = (inputs[0] != PAD).flatten(1).sum(dim=1).argsort(stable=True)
         outputs = stack.answer(*(x[order] for x in inputs))[:, order.argsort()]
     else:
         outputs = stack.answer(*inputs)

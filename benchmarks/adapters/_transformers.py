@@ -176,6 +176,10 @@ class ImageProcessor:
     def __str__(self) -> str:
         return f"processor of {self.name}"
 
+    def remarks(self) -> dict[str, str]:
+        """What decodes and resizes images, for the run card."""
+        return {"pictures": str(self), "decoder": ", ".join(self.decides)}
+
     def pixels(self, given: Given) -> NDArray[np.float32]:
         """Preprocess images, encoded or as arrays, to (n, channels, height, width). `BadImage` names the first that
         cannot be decoded."""

@@ -212,5 +212,5 @@ class ZeroShotClassifier:
 
     def remarks(self) -> dict[str, str | int]:
         """Settings of the prediction, for the run card."""
-        remarks: dict[str, str | int] = {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
-        return remarks | {"templates": self._factory.options.templates[:100], "prompts": len(self._factory.templates)}
+        templates = self._factory.options.templates[:100]
+        return {**self.processor.remarks(), "templates": templates, "prompts": len(self._factory.templates)}

@@ -269,7 +269,7 @@ class ImageClassifier(Classifier):
 
     def __init__(self, network: Any, processor: ImageProcessor, task: Task, name: str, batch_size: int) -> None:
         super().__init__(network, task, name, batch_size)
-        self.processor = processor
+        self.processor, self.remarks = processor, processor.remarks
 
     def _encode(self, batch: Columns) -> Iterator[tuple[Any, Mapping[str, Any]]]:
         import torch
@@ -277,10 +277,6 @@ class ImageClassifier(Classifier):
         for rows, images in iterate_images(batch, self.task, f"hf:{self.name}", self.batch_size):
             pixels = torch.from_numpy(self.processor.pixels(images))
             yield rows, {"pixel_values": pixels.to(self.network.device, self.network.dtype)}
-
-    def remarks(self) -> dict[str, str]:
-        """What decodes and resizes images, for the run card."""
-        return {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
 
 
 class AudioClassifier(Classifier):

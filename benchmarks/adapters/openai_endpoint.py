@@ -45,8 +45,6 @@ SCHEME = "openai"
 GIVES_UP_AFTER = 4
 """Failed prompts of a batch, before any success, after which the endpoint itself is taken to be at fault."""
 
-CONTEXT = "prompt over the context window"
-
 _STOPS = {
     401: "the key was rejected: set the variable that api_key_env names (OPENAI_API_KEY by default)",
     402: "it requires payment",
@@ -372,10 +370,9 @@ def _explain_status(error: openai.APIStatusError, words: str, where: str, secret
     if status == 408 or status == 409 or status >= 500:
         return MissingResponse(problem)
     # By OpenAI's code, or the wording of common servers.
-    if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
-        return MissingResponse(CONTEXT, by_endpoint=False)
-    if any(term in words.lower() for term in ("context length", "context window", "context size")):
-        return MissingResponse(CONTEXT, by_endpoint=False)
+    over_window = error.code == "context_length_exceeded" or error.type == "exceed_context_size_error"
+    if over_window or any(term in words.lower() for term in ("context length", "context window", "context size")):
+        return MissingResponse("prompt over the context window", by_endpoint=False)
     if error.code in ("content_filter", "content_policy_violation"):
         return MissingResponse("refused by the content filter", by_endpoint=False)
     return MissingResponse(f"refused with {problem}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,8 +63,9 @@ class EstimatorModel:
         own, request = hasattr(estimator, "images"), InputFormat.of(estimator)
         self.forms = InputFormat(request.images if own else SIDE, request.audio, not own)
         self.reads_objects = (own or hasattr(estimator, "audio")) and len(task.inputs) == 1
-        self.reads_text = _reads_text(estimator)
-        self.selects_by_name = _selects_by_name(estimator)
+        readers = [*_iterate_readers(estimator)]
+        self.reads_text = all(hasattr(reader, "build_analyzer") for reader in readers)
+        self.selects_by_name = any(map(_selects_by_name, readers))
         if self.reads_text and len(task.inputs) != 1:
             raise ModelError(f"a vectoriser reads one text input, and this task has {', '.join(task.inputs)}")
 
@@ -153,31 +154,27 @@ def _get_estimator_type(estimator: Any) -> str | None:
     return sort
 
 
-def _reads_text(estimator: Any) -> bool:
-    """Whether an estimator begins with a text vectoriser: itself, as a pipeline's first step, as each part of a union,
-    or within a parameter search."""
-    if steps := getattr(estimator, "steps", None):
-        return _reads_text(steps[0][1])
-    if parts := getattr(estimator, "transformer_list", None):
-        return all(_reads_text(part) for _, part in parts)
-    if hasattr(estimator, "build_analyzer"):
-        return True
-    inner = getattr(estimator, "estimator", None)
-    return inner is not None and _reads_text(inner)
-
-
-def _selects_by_name(estimator: Any) -> bool:
-    """Whether a `ColumnTransformer` that reads the inputs themselves selects columns by name or type, which needs a
-    DataFrame: the estimator, the first step of a pipeline, a part of a union, the estimator within a search or one of a
-    voting ensemble."""
-    for _, _, columns in getattr(estimator, "transformers", None) or ():
-        several = columns if isinstance(columns, list | tuple | np.ndarray) else [columns]
-        if hasattr(columns, "dtype_include") or any(isinstance(column, str) for column in several):
-            return True
+def _iterate_readers(estimator: Any) -> Iterator[Any]:
+    """Yield the parts of an estimator that read the inputs themselves: the first step of a pipeline, the parts of a
+    union or a voting ensemble, the estimator within a search; the estimator if it has none of these."""
     parts = [step for _, step in (getattr(estimator, "steps", None) or ())[:1]]
     for name in ("transformer_list", "estimators"):
         parts += [part[1] if isinstance(part, tuple) else part for part in getattr(estimator, name, None) or ()]
-    return any(_selects_by_name(part) for part in [*parts, getattr(estimator, "estimator", None)] if part is not None)
+    inner = getattr(estimator, "estimator", None)
+    parts += [] if inner is None else [inner]
+    if not parts:
+        yield estimator
+    for part in parts:
+        yield from _iterate_readers(part)
+
+
+def _selects_by_name(reader: Any) -> bool:
+    """Whether a `ColumnTransformer` selects columns by name or type, which needs a DataFrame."""
+    for _, _, columns in getattr(reader, "transformers", None) or ():
+        several = columns if isinstance(columns, list | tuple | np.ndarray) else [columns]
+        if hasattr(columns, "dtype_include") or any(isinstance(column, str) for column in several):
+            return True
+    return False
 
 
 def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from ...core.listings import render_table, to_data_frame
 from ...core.text import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
-from ..runs.coverage import read_limit
 from ..runs.run import Run, read_run
 from ..scoring.answered_rows import AnsweredRows, Chosen, RunPredictions
 from ..scoring.apply_selection import explain_unavailable
@@ -129,7 +128,7 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
 def _read_pair(left: Run | Path | str, right: Run | Path | str) -> Pair:
     """Read both runs; raises `FarshiftError` unless they have the same entry identity."""
     a, b = read_related_runs([left, right])
-    x, y = (read_limit(run.card.model.extra) for run in (a, b))
+    x, y = (run.card.model.limit for run in (a, b))
     if x != y:
         coverage = " and ".join(
             "all rows" if limit is None else f"{format_count(limit, 'row')} of each part" for limit in (x, y)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..metrics import State, find_metric
-from ..metrics._base import get_probabilities
+from ..metrics._base import concatenate_states, get_probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
 from ..statistics.interval import Estimate, NotAvailable, Record, make_estimate
@@ -78,7 +78,7 @@ def estimate_label_error_detection(
         estimate(precision.update, precision.merge, precision.compute),
         estimate(
             lambda answers, corrupted, task: {"doubt": get_probabilities(answers)[:, 1], "corrupted": corrupted},
-            lambda left, right: {name: np.concatenate([left[name], right[name]]) for name in left},
+            concatenate_states,
             compute_f1_at_noise_rate,
         ),
     )

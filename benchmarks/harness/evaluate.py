@@ -27,7 +27,6 @@ from ..model import Budget
 from ..model_inputs.load import load_model_inputs
 from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
-from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
 from ..runs.run_folder import RunFolder, Shard
 from ..settings import MAX_SEEDS, Settings, check_settings, find_name_problem, to_card_values
@@ -129,13 +128,13 @@ def evaluate(
         card["deterministic"] = True
     if limit is not None:
         card["limit"] = _check_limit(limit, benchmark, selection)
-    if left_out := [] if settings else _list_left_out_parts(model, benchmark, selection):
-        card["left_out"] = left_out
-        verb, pronoun = ("is", "it") if len(left_out) == 1 else ("are", "them")
-        parts = f"{benchmark.name}: {' and '.join(left_out)}"
-        log_message(f"{parts} {verb} not predicted: the selection rule does not use {pronoun}")
     if settings:
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
+    elif getattr(model, "one_candidate", False):  # the run's rule has nothing to choose from
+        judged_by = benchmark.rule(selection).part
+        if left_out := [part for part in benchmark.selection_only_parts if part != judged_by]:
+            card["left_out"] = left_out
+            log_message(f"{benchmark.name}: not predicted, as the selection rule needs none: {', '.join(left_out)}")
     if time_limit is None:
         time_limit = 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
     query = Predictor(benchmark, batch_size, time_limit, on_hang, together)
@@ -158,15 +157,6 @@ def _check_limit(limit: int, benchmark: Benchmark, selection: str | None) -> int
         "boards reject"
     )
     return limit
-
-
-def _list_left_out_parts(model: Any, benchmark: Benchmark, selection: str | None) -> list[str]:
-    """List the validation parts that a model with a single candidate need not predict: the run's rule does not use
-    them."""
-    if not getattr(model, "one_candidate", False):
-        return []
-    part = benchmark.rule(selection).part
-    return [name for name in list_selection_only_parts(benchmark) if name != part]
 
 
 def _to_positive_integer(name: str, value: Any) -> int:

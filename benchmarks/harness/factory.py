@@ -15,11 +15,12 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from ...core.errors import BadDefinition, FarshiftError, ModelError, UnknownName, get_first_line
+from ...core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 from ...core.files import compute_file_sha256
 from ...core.plugins import find_files_by_name, load_module
 from ..adapters import adapt_model
 from ..model import Model, Task
+from ..parsing import wrap_user_errors
 from ..prompting.prompt import Prompt
 
 Factory = Callable[[int, Mapping[str, Any]], Model]
@@ -156,17 +157,12 @@ def load_schemes() -> dict[str, ModuleType]:
 
 def _load_own_model(name: str, source: str, attribute: str, adapters: Mapping[str, ModuleType]) -> tuple[Any, str]:
     try:
-        holder = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
-    except FarshiftError:
+        with wrap_user_errors(f"model {name!r}: importing {source}"):
+            holder = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
+    except ModelError as error:
+        if isinstance(error.__cause__, ModuleNotFoundError) and error.__cause__.name == source:
+            raise UnknownName("module or kind of model", source, adapters) from error
         raise
-    except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == source:
-            raise FarshiftError(
-                f"model {name!r}: there is neither a module nor a kind of model named {source!r}; "
-                f"kinds are {', '.join(adapters)}"
-            ) from error
-        line = get_first_line(error, silent="no message")
-        raise FarshiftError(f"model {name!r}: importing {source} raised {type(error).__name__}: {line}") from error
     if not hasattr(holder, attribute):
         raise UnknownName(f"attribute of {source}", attribute, (key for key in vars(holder) if not key.startswith("_")))
     file = getattr(holder, "__file__", None)

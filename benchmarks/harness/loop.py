@@ -22,11 +22,10 @@ from ...core.label_access import hide_labels
 from ...core.progress import log_message, repeat_message
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ..answers import Answers, find_differences
-from ..benchmark import Benchmark
+from ..benchmark import Benchmark, select_limited_rows
 from ..model import Budget, Model
 from ..model_inputs.rows import ModelInputs, ModelRows, copy_rows
 from ..parsing import wrap_user_errors
-from ..runs.coverage import list_predicted_parts, read_limit, select_limited_rows
 from ..runs.run_folder import Job, RunFolder
 from ..selection import Fold
 from ..settings import MAX_CANDIDATES, Settings, clean_remarks, find_name_problem
@@ -207,8 +206,8 @@ class Evaluation:
 
     def _list_training_runs(self) -> Iterator[TrainingRun]:
         model, inputs = self.folder.plan["model"], self.model_inputs
-        parts = [inputs.part(part) for part in list_predicted_parts(self.benchmark, model)]
-        if (limit := read_limit(model)) is not None:
+        parts = [inputs.part(part) for part in self.benchmark.list_parts_without(model.get("left_out", ()))]
+        if limit := model.get("limit"):
             name = self.benchmark.name
             parts = [rows.select(select_limited_rows(name, rows.name, rows.row_ids, limit)) for rows in parts]
         yield TrainingRun(TrainingSet(self.benchmark, inputs), parts)

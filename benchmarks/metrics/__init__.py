@@ -24,7 +24,7 @@ a wrong answer.
 A statistic may have options that the benchmark sets, and may read fields of the rows other than the label:
 
     OPTIONS: type[BaseModel]                 the schema of its options
-    fields(options) -> tuple[str, ...]       the fields that it reads, of any role
+    fields(options) -> tuple[str, ...]       the fields that it reads, of any role; without it none
     update(answers, truth, task, columns, options) -> State
     compute(state, options) -> float
 
@@ -127,7 +127,7 @@ def find_metric(name: str, version: int | None = None, options: Mapping[str, Any
         merge,
         compute,
         per_row,
-        () if parsed is None else tuple(metric_module.fields(parsed)),
+        tuple(metric_module.fields(parsed)) if hasattr(metric_module, "fields") else (),
         getattr(metric_module, "GROUPS", None),
         getattr(metric_module, "SMOOTH", True),
         parsed,

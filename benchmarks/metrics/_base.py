@@ -34,6 +34,16 @@ def add_states(left: State, right: State) -> State:
     return {name: left[name] + right[name] for name in left}
 
 
+def concatenate_states(left: State, right: State) -> State:
+    """Merge two states whose arrays have a row for each row."""
+    return {name: np.concatenate([left[name], right[name]]) for name in left}
+
+
+def guess_class(task: Task) -> float:
+    """Return 1 / classes, the score of uniform random guessing (on balanced classes)."""
+    return 1 / (task.classes or 1)
+
+
 def expect_zero(task: Task) -> float:
     """Return 0, the score of guessing: texts and boxes cannot be guessed, and independent predictions do not correlate
     with the truth."""

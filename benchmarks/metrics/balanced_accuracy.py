@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Answers, State, Task, Values, add_states, count_classes
+from ._base import Answers, State, Task, Values, add_states, count_classes, guess_class
 
 VERSION = 1
 TASKS = ("classification",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = guess_class
 
 merge = add_states
 
@@ -27,8 +28,3 @@ def compute(state: State) -> float:
     """The mean recall over the classes that occur; NaN if there are no rows."""
     occurs = state["rows"] > 0
     return float(np.mean(state["hits"][occurs] / state["rows"][occurs])) if occurs.any() else float("nan")
-
-
-def chance(task: Task) -> float:
-    """Return 1 / classes, the expected value of uniform random guessing."""
-    return 1 / (task.classes or 1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Answers, Columns, State, StrictOptions, Task, Values
+from ._base import Answers, Columns, State, StrictOptions, Task, Values, concatenate_states
 
 VERSION = 1
 TASKS = ("classification",)
@@ -46,7 +46,7 @@ def update(answers: Answers, truth: Values, task: Task, columns: Columns, option
 
 def merge(left: State, right: State) -> State:
     """Merge two states by person."""
-    return _reduce({name: np.concatenate([left[name], right[name]]) for name in left})
+    return _reduce(concatenate_states(left, right))
 
 
 def _reduce(state: State) -> State:

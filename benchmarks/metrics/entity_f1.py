@@ -51,11 +51,6 @@ class Options(StrictOptions):
 OPTIONS = Options
 
 
-def fields(options: Options) -> tuple[str, ...]:
-    """Return no fields: only the tags are used."""
-    return ()
-
-
 def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Count `right`, `named` (predicted) and `true` entities, int64."""
     right = named = true = 0

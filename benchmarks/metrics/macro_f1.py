@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Answers, State, Task, Values, add_states, count_classes
+from ._base import Answers, State, Task, Values, add_states, count_classes, guess_class
 
 VERSION = 1
 TASKS = ("classification",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = guess_class
 
 merge = add_states
 
@@ -34,8 +35,3 @@ def compute(state: State) -> float:
     marked = state["true"] + state["named"]
     occurs = marked > 0
     return float(np.mean(2 * state["hits"][occurs] / marked[occurs])) if occurs.any() else float("nan")
-
-
-def chance(task: Task) -> float:
-    """Return 1 / classes, the score of uniform random guessing on balanced classes."""
-    return 1 / (task.classes or 1)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..boxes import Boxes, compute_iou, read_boxes
-from ._base import Answers, Columns, Floats, State, StrictOptions, Task, Values
+from ._base import Answers, Columns, Floats, State, StrictOptions, Task, Values, concatenate_states
 from .detection_accuracy import chance as chance
 
 VERSION = 1
@@ -29,6 +29,8 @@ TASKS = ("detection",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+
+merge = concatenate_states
 
 MOST = 100
 _RECALLS = np.arange(101) / 100
@@ -43,11 +45,6 @@ class Options(StrictOptions):
 
 
 OPTIONS = Options
-
-
-def fields(options: Options) -> tuple[str, ...]:
-    """None."""
-    return ()
 
 
 def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
@@ -92,11 +89,6 @@ def _match_boxes(overlap: Floats, thresholds: Floats) -> NDArray[np.bool_]:
                 matches[box, at] = True
                 left[:, best] = -1.0
     return matches
-
-
-def merge(left: State, right: State) -> State:
-    """Merge the boxes of both states."""
-    return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
 def compute(state: State, options: Options) -> float:

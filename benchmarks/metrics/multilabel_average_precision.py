@@ -17,7 +17,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Answers, State, Task, Values, get_probabilities
+from ._base import Answers, State, Task, Values, concatenate_states, get_probabilities
 
 VERSION = 1
 TASKS = ("multilabel",)
@@ -25,16 +25,13 @@ NEEDS = "scores"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
+merge = concatenate_states
+
 
 def update(answers: Answers, truth: Values, task: Task) -> State:
     """`score` float32 and `label` int8 (1, 0, or -1 where it is missing), both of shape (rows, labels)."""
     label = np.where(np.isnan(truth), -1, truth > 0).astype(np.int8)
     return {"score": get_probabilities(answers), "label": label}
-
-
-def merge(left: State, right: State) -> State:
-    """Merge the rows of both states."""
-    return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
 def compute(state: State) -> float:

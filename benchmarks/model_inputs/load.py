@@ -7,7 +7,7 @@ Thus models can be trained and scored on a benchmark that was never downloaded c
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -181,7 +181,8 @@ class StreamedBenchmark(Benchmark):
 
     def open_training_inputs(self) -> dict[str, Any]:
         """Return the inputs of training rows as columns that are read from the stream on demand."""
-        return dict(find_streamed_inputs(self._stream_part("train"), self.task.inputs))
+        part = self._stream_part("train")
+        return {name: StreamedFiles(part, name) for name in self.task.inputs}
 
     def cached_inputs(self, name: str) -> Part:
         """Return the inputs of `part(name)`, which are read from the stream once, into the cache."""
@@ -232,16 +233,6 @@ def use_cached_stream(benchmark: Benchmark) -> Benchmark:
 def _stream_benchmark(benchmark: Benchmark, address: str) -> StreamedBenchmark:
     own = {field.name: getattr(benchmark, field.name) for field in fields(Benchmark)}
     return StreamedBenchmark(**own, address=address)
-
-
-def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles]:
-    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for other columns than
-    encoded files."""
-    for name in names:
-        if part.schema[name].item != "bytes":
-            kind = part.schema[name].type
-            raise FarshiftError(f"{part!r}: the column {name!r} is {kind}: only images and audio files can be streamed")
-    return {name: StreamedFiles(part, name) for name in names}
 
 
 class StreamedFiles(EncodedFiles):

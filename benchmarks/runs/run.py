@@ -72,6 +72,18 @@ class ModelTable(_Table):
     def code(self) -> str:
         return str(self.extra.get("code", ""))
 
+    @property
+    def limit(self) -> int | None:
+        """Rows of each part, in a trial run that boards reject; None for a complete run."""
+        stated = self.extra.get("limit")
+        return stated if type(stated) is int and stated > 0 else None
+
+    @property
+    def left_out(self) -> list[str]:
+        """Validation parts that the run's rule does not use, which a model with a single candidate need not predict."""
+        stated = self.extra.get("left_out")
+        return [*map(str, stated)] if isinstance(stated, list) else []
+
 
 class BudgetTable(_Table):
     """The budget. steps: set by the user instead of the budget's."""

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..benchmark import Benchmark
-from ..runs.coverage import list_predicted_parts
 from ..runs.predictions import sort_by_row_id
 from ..runs.run import RunLike
 
@@ -34,7 +33,7 @@ def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows
     the run's rule by each setting's last checkpoint."""
     rule = benchmark.rule(card.selection)
     parts = (
-        list_predicted_parts(benchmark, card.card.model.extra)
+        benchmark.list_parts_without(card.card.model.left_out)
         if len(card.candidates) == 1
         else benchmark.predicted_parts
     )

@@ -5,6 +5,7 @@ The same predictions give the same bytes (`Score.json()`) on every platform, off
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from ...core.text import format_count
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
 from ..model import Task
-from ..runs.coverage import LimitedBenchmark, limit_benchmark, read_limit
 from ..runs.run import Run, RunCard, RunLike, read_run
 from ..statistics.aggregate import Scale
 from ..statistics.clusters import describe_clusters
@@ -71,8 +71,8 @@ def get_run_benchmark(run: Run) -> Benchmark:
             f"{run.path} was made for another version of {run.benchmark} "
             f"(identity {run.entry_identity[:12]}.., here {identity[:12]}..): run it again"
         )
-    limit = read_limit(run.card.model.extra)
-    return benchmark if limit is None else limit_benchmark(benchmark, limit)
+    limit = run.card.model.limit
+    return benchmark if limit is None else replace(benchmark, limit=limit)
 
 
 def compute_entry_identity(run: Run) -> str:
@@ -132,11 +132,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
         touched=run.card.spent.touched,
         variation={name: estimate_variation(samples[name]) for name in ("id", "ood")},
         interval=_describe_interval(run, primary, estimates)
-        + (
-            f" on {format_count(benchmark.limit, 'row')} of each part"
-            if isinstance(benchmark, LimitedBenchmark)
-            else ""
-        ),
+        + (f" on {format_count(benchmark.limit, 'row')} of each part" if benchmark.limit is not None else ""),
         spent=_sum_usage(run.card),
         remarks=run.card.spent.by_seed,
     ).rounded()

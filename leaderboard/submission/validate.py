@@ -18,7 +18,6 @@ from ...benchmarks import benchmark as definitions
 from ...benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.boxes import BadBoxes, read_boxes
-from ...benchmarks.runs.coverage import read_limit
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunCard, RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
@@ -205,7 +204,7 @@ def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark]) -> Benchmark:
     if benchmark.made_under(stated, run.budget, run.steps, run.selection) is None:
         what = f"made for another version of {benchmark.name}"
         raise FileRejected.because("identity-other", what, "benchmark.entry_identity")
-    if (limit := read_limit(run.card.model.extra)) is not None:
+    if (limit := run.card.model.limit) is not None:
         what = f"a trial run on {format_count(limit, 'row')} of each part (--limit): evaluate on all rows"
         raise FileRejected.because("run-limited", what)
     return benchmark

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,14 +58,21 @@ class ArchiveFiles:
         """By path, what is known of each file, in the order that is fastest to read."""
         self.desktop_files: list[str] = []
         """Paths of files that are not members."""
+        self._hides = False
+
+    def _lists(self, name: str) -> bool:
+        return not (self._hides and is_hidden(name))
 
     def names(self) -> list[str]:
         """The paths of all files, sorted."""
-        return sorted(self._infos)
+        return sorted(filter(self._lists, self._infos))
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         """Yield the path and bytes of each file that `accept` selects, in the order that is fastest to read."""
-        return ((name, self.read(name)) for name in self._infos if accept is None or accept(name))
+        return self._walk(lambda name: self._lists(name) and (accept is None or accept(name)))
+
+    def _walk(self, accept: PathFilter) -> Iterator[tuple[str, bytes]]:
+        return ((name, self.read(name)) for name in self._infos if accept(name))
 
     def executable(self, name: str) -> bool:
         """Whether a file is executable, which git trees record."""
@@ -72,7 +80,7 @@ class ArchiveFiles:
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes. Raises `BadData` if there is no file of that name."""
-        for _, content in self.walk(lambda other: other == name):
+        for _, content in self._walk(lambda other: other == name):
             return content
         raise BadData(f"{self.where} has no file {name}")
 
@@ -80,14 +88,21 @@ class ArchiveFiles:
         """The files below a folder, by paths relative to it."""
         if not folder:
             return self
-        below = _SomeFiles(self, f"{folder.strip('/')}/", f"{self.where}/{folder}")
+        below, head = copy(self), f"{folder.strip('/')}/"
+        below.where = f"{self.where}/{folder}"
+        below._infos = {name.removeprefix(head): self._infos[name] for name in self._infos if name.startswith(head)}
+        below.desktop_files = [name.removeprefix(head) for name in self.desktop_files if name.startswith(head)]
         if not below.names():
             raise BadData(f"{self.where} has no folder {folder}")
         return below
 
     def visible(self) -> ArchiveFiles:
-        """All files except hidden ones."""
-        return _SomeFiles(self, "", self.where, hidden=False) if any(map(is_hidden, self.names())) else self
+        """All files except hidden ones, which can still be read by name."""
+        if not any(map(is_hidden, self.names())):
+            return self
+        visible = copy(self)
+        visible._hides, visible.desktop_files = True, []
+        return visible
 
     def announce_hidden(self) -> None:
         """Log how many files are ignored because they are hidden."""
@@ -117,31 +132,6 @@ class ArchiveFiles:
         self._infos[name] = info
         if len(self._infos) > MEMBERS:
             raise BadData(f"{self.where} has over {MEMBERS:,} files: divide it")
-
-
-class _SomeFiles(ArchiveFiles):
-    """The files of another archive whose paths begin with `head`, by the rest of the path; or all but hidden ones."""
-
-    def __init__(self, parent: ArchiveFiles, head: str, where: str, hidden: bool = True) -> None:
-        super().__init__(where)
-        self._parent, self._head = parent, head
-        names = (name[len(head) :] for name in parent.names() if name.startswith(head))
-        self._infos = dict.fromkeys(name for name in names if hidden or not is_hidden(name))
-        if hidden:
-            self.desktop_files = [name[len(head) :] for name in parent.desktop_files if name.startswith(head)]
-
-    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        chosen = {self._head + name for name in self._infos if accept is None or accept(name)}
-        return ((name[len(self._head) :], content) for name, content in self._parent.walk(chosen.__contains__))
-
-    def executable(self, name: str) -> bool:
-        return self._parent.executable(self._head + name)
-
-    def read(self, name: str) -> bytes:
-        return self._parent.read(self._head + name)
-
-    def close(self) -> None:
-        self._parent.close()
 
 
 class FolderFiles(ArchiveFiles):
@@ -213,13 +203,11 @@ class _TarFiles(ArchiveFiles):
                 if not info.isdir():
                     self._add(info.name, info, info.isreg() and not info.issparse())
 
-    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        remaining = {name for name in self._infos if accept is None or accept(name)}
+    def _walk(self, accept: PathFilter) -> Iterator[tuple[str, bytes]]:
+        remaining = {info.name: name for name, info in self._infos.items() if accept(name)}
         with _read_tar(self._path, self.where) as tar:
             for info in tar:
-                name = info.name.removeprefix("./")
-                if name in remaining and info.isreg():
-                    remaining.discard(name)
+                if info.isreg() and (name := remaining.pop(info.name, None)) is not None:
                     file = tar.extractfile(info)
                     content = file.read() if file else b""
                     if len(content) != info.size:

@@ -51,7 +51,9 @@ def find_differences(expected: ExpectedCounts, rows: pa.Table) -> list[tuple[str
     if expected.rows is not None and rows.num_rows != expected.rows:
         wrong.append(("rows", expected.rows, rows.num_rows))
     for fields, targets in sorted(expected.values.items()):
-        actual = count_values(rows, fields.split(","))
+        grouped = rows.group_by(names := fields.split(",")).aggregate([([], "count_all")])
+        keys = zip(*(map(str, grouped[name].to_pylist()) for name in names), strict=True)
+        actual = dict(zip(map(",".join, keys), grouped["count_all"].to_pylist(), strict=True))
         for value in sorted({*targets, *actual}):
             if targets.get(value, 0) != actual.get(value, 0):
                 wrong.append((f"{fields}={value}", targets.get(value, 0), actual.get(value, 0)))
@@ -60,10 +62,3 @@ def find_differences(expected: ExpectedCounts, rows: pa.Table) -> list[tuple[str
         if distinct_count != number:
             wrong.append((f"different values of {field}", number, distinct_count))
     return wrong
-
-
-def count_values(rows: pa.Table, fields: list[str]) -> dict[str, int]:
-    """Count the rows of each value of a field, or of each combination of several (joined with commas)."""
-    grouped = rows.select(fields).group_by(fields).aggregate([([], "count_all")])
-    keys = zip(*(grouped[field].to_pylist() for field in fields), strict=True)
-    return {",".join(map(str, key)): number for key, number in zip(keys, grouped["count_all"].to_pylist(), strict=True)}

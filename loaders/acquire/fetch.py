@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ...core.canonical import compute_identity
-from ...core.errors import Unavailable
+from ...core.errors import FarshiftError, Unavailable
 from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import log_message
+from ...core.settings import read_settings
 from ...splits.manifest import FilePin, UnpinnedFile
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
-from ..mirrors import MirrorFailed, folder
+from ..mirrors import MirrorFailed
 
 OWN_COPY = "a folder, and run farshift splits pull NAME --data FOLDER"
 """Where the user's copy of data without a pinned content goes: only a pull reads it, and compares its counts."""
@@ -58,7 +61,7 @@ def get_file_path(digest: str) -> Path:
 
 
 def _copy_own_file(pin: FilePin, path: Path, own_folders: tuple[Path, ...], reasons: list[str]) -> bool:
-    match, changed = folder.find_file(pin.name, pin.sha256, pin.bytes, folder.list_folders(own_folders))
+    match, changed = _find_own_file(pin, list_own_folders(own_folders))
     for other in changed:
         reasons.append(f"{other} has another sha256 (left unchanged)")
         log_message(f"{other} is not the pinned {pin.name} (another sha256): ignored")
@@ -68,6 +71,50 @@ def _copy_own_file(pin: FilePin, path: Path, own_folders: tuple[Path, ...], reas
     shutil.copyfile(match, temporary)
     temporary.replace(path)
     return True
+
+
+def list_own_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
+    """Return the folders of `--mirror` and of `FARSHIFT_MIRRORS`. Raises an error if one does not exist."""
+    paths = [*extra, *read_settings().mirrors]
+    for folder in paths:
+        if not folder.is_dir():
+            raise FarshiftError(f"mirror {folder} is not a folder")
+    return paths
+
+
+def _find_own_file(pin: FilePin, folders: list[Path]) -> tuple[Path | None, list[Path]]:
+    """The first file with the pinned content in the folders (files of the same name first), and the files of this name
+    with other content, unless the first has this name too."""
+    changed: list[Path] = []
+    other: set[Path] = set()
+    for folder in folders:
+        # A source may have thousands of files: a folder is listed again only for a file that was not there.
+        for list_files in (_listings.get, _list_files):
+            files = list_files(folder) or []
+            of_name = [path for path, _ in files if path.name == pin.name]
+            of_size = [path for path, length in files if length == pin.bytes and path not in other]
+            for path in sorted(of_size, key=lambda path: path.name != pin.name):
+                if path.is_file() and path.stat().st_size == pin.bytes and compute_file_sha256(path) == pin.sha256:
+                    return path, [] if path.name == pin.name else changed + of_name
+                other.add(path)
+        changed += of_name
+    return None, changed
+
+
+_listings: dict[Path, list[tuple[Path, int]]] = {}
+"""Path and size of the files below each folder, as last listed by this process."""
+
+
+def _list_files(folder: Path) -> list[tuple[Path, int]]:
+    files = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                path = Path(root, name)
+                if path.is_file():
+                    files.append((path, path.stat().st_size))
+    _listings[folder] = sorted(files)
+    return _listings[folder]
 
 
 def _download_file(pin: FilePin, path: Path, kind: ModuleType, mirror: dict[str, Any]) -> bool:

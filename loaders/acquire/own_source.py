@@ -325,9 +325,9 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
         if not file_name.endswith(".parquet"):
             continue
         with open_parquet(path, file_name) as file:
-            features = _read_features(file.schema_arrow)
+            metadata = file.schema_arrow.metadata or {}
         for name, column in columns.items():
-            feature = _find_feature(features, column) if isinstance(column, str) else {}
+            feature = _read_feature(metadata, column) if isinstance(column, str) else {}
             names = feature.get("names") if feature.get("_type") == "ClassLabel" else None
             if not isinstance(names, list) or not all(isinstance(text, str) and text for text in names):
                 continue
@@ -339,19 +339,15 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
     return {name: names for name, names in class_names.items() if len(set(names)) == len(names)}
 
 
-def _read_features(schema: pa.Schema) -> dict[str, Any]:
+def _read_feature(metadata: Mapping[bytes, bytes], column: str) -> dict[str, Any]:
+    """The feature of a column, or of a structure's field ("answer.kind"), by a Parquet file's metadata; empty if they
+    do not tell."""
     try:
-        features = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
-    except (ValueError, KeyError, TypeError):
+        feature = parse_json(metadata[b"huggingface"])["info"]["features"]
+        for step in [column] if column in feature else column.split("."):
+            feature = feature[step]
+    except (ValueError, LookupError, TypeError):
         return {}
-    return features if isinstance(features, dict) else {}
-
-
-def _find_feature(features: dict[str, Any], column: str) -> dict[str, Any]:
-    """The feature of a column, or of a structure's field ("answer.kind")."""
-    feature: Any = features
-    for step in [column] if column in features else column.split("."):
-        feature = feature.get(step) if isinstance(feature, dict) else None
     return feature if isinstance(feature, dict) else {}
 
 

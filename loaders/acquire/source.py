@@ -231,8 +231,9 @@ class Source:
         with convert_reader_errors("its data"):
             try:
                 table = call(**arguments)
-            except TypeError as error:
-                raise BadDefinition(f"{where}: {get_first_line(error)}") from error
+            except (LookupError, TypeError, ValueError) as error:  # of options that it does not have
+                message = f"{get_first_line(error)} ({type(error).__name__})"
+                raise BadDefinition(f"{where}: {message}") from error
             return self.schema.conform(table, where)
 
 

@@ -17,9 +17,8 @@ from ...splits.manifest import TreePin
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
 from ..files.patterns import is_hidden
-from ..mirrors import folder
 from .archive_files import ArchiveFiles, is_archive, open_archive
-from .fetch import OWN_COPY
+from .fetch import OWN_COPY, list_own_folders
 
 
 def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePin, ArchiveFiles]:
@@ -67,7 +66,7 @@ def _find_own_copy(
     """The folder itself, a folder of the pin's name in it, or an archive of either; or its subfolder that has the name
     the mirror uses. A tree that is not pinned yet is read only from the folders that the user gives for this pull,
     never from `FARSHIFT_MIRRORS`."""
-    locations = folder.list_folders(own_folders) if pin.tree else own_folders
+    locations = list_own_folders(own_folders) if pin.tree else own_folders
     below = dict.fromkeys(["", pin.name, *(str(mirror.get("folder", "")) for mirror in pin.mirrors)])
     candidates = (path for each in locations for path in _list_candidates(pin, each, each in own_folders))
     for path in dict.fromkeys(candidates):

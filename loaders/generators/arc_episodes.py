@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_permutation
-from ...core.errors import BadDefinition
 from ._rows import make_counters
 from .arc_grids import SHAPES, Grids
 
@@ -60,8 +59,6 @@ def rows(*, seed: str, episodes: int, form: str = "systematicity", examples: int
         "systematicity": [kinds for size in (1, 2) for kinds in combinations(INDICATORS, size)],
         "few_shot": [INDICATORS],
     }
-    if form not in shown or examples < 1:
-        raise BadDefinition(f"arc_episodes: form = {form!r}, examples = {examples}: {' or '.join(shown)}, at least one")
     study = [kinds for kinds in shown[form] for _ in range(examples)]
     table: dict[str, list[str]] = {name: [] for name in ("question", "answer", "first", "second", "third")}
     triples = list(combinations(sorted(PRIMITIVES), 3))

@@ -13,17 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.draws import draw_below
-from ...core.errors import BadDefinition
 
 SEED_MAKES = "its two functions"
 
 
 def rows(*, seed: str, tokens: int, structure: Literal["two_hop", "non_tree"]) -> pa.Table:
     """All tokens^3 inputs: columns `x1`, `x2`, `x3`, `bridge` (the first hop's value) and `target`."""
-    if structure not in ("two_hop", "non_tree"):
-        raise BadDefinition(f"coverage: structure = {structure!r}: use two_hop or non_tree")
     x1, x2, x3 = np.indices((tokens,) * 3).reshape(3, -1)
     bridge = draw_below(f"{seed}/first", (x1 * tokens + x2).astype(np.uint64), tokens)
-    argument = bridge if structure == "two_hop" else bridge * tokens + x2
+    argument = {"two_hop": bridge, "non_tree": bridge * tokens + x2}[structure]
     target = draw_below(f"{seed}/second", (argument * tokens + x3).astype(np.uint64), tokens)
     return pa.table({"x1": x1, "x2": x2, "x3": x3, "bridge": bridge, "target": target})

@@ -13,14 +13,14 @@ groups ("Understanding Disparities in Post Hoc Machine Learning Explanation", ar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from ...core.errors import BadDefinition
 from ._rows import draw_normal, stack_blocks
 
-SHIFTS = ("covariate", "concept", "omitted")
 PEOPLE = ("group 0", "group 1")
 
 
@@ -30,21 +30,22 @@ def rows(*, seed: str, regimes: Mapping[str, Mapping[str, float]], counts: Mappi
     Columns: `x` (float32[2]); `attribute` (A) and `label` (Y), integers; `people` (the group), `regime` and `sample`,
     text. All regimes have the same u and e, so that they differ in nothing but the shifts.
     """
-    for name, shifts in regimes.items():
-        if stray := sorted(set(shifts) - set(SHIFTS)):
-            raise BadDefinition(f"group_shift: regime {name}: {stray[0]!r} is no shift: use {', '.join(SHIFTS)}")
     attribute = np.concatenate([np.repeat([0, 1], of) for of in counts.values()])
     sample = np.repeat(np.arange(len(counts)), [sum(of) for of in counts.values()])
-    people = len(attribute)
-    u = [draw_normal(f"{seed}/{name}", people) for name in ("u_1", "u_2", "u_3", "e")]
-    blocks = []
-    people_of, sample_of = (np.array(names, object) for names in (PEOPLE, list(counts)))
-    for name, shifts in regimes.items():
-        covariate, concept, omitted = (shifts.get(name, 0.0) for name in SHIFTS)
+    u = [draw_normal(f"{seed}/{name}", len(attribute)) for name in ("u_1", "u_2", "u_3", "e")]
+
+    def make_block(
+        regime: str, covariate: float = 0.0, concept: float = 0.0, omitted: float = 0.0
+    ) -> dict[str, NDArray[Any] | str]:
         first = u[0] + covariate * attribute
         score = first * first + (1 - concept * attribute) * u[1] + omitted * (u[2] + attribute) + 0.25 * u[3]
-        x = np.stack([first, u[1]], axis=1).astype(np.float32)
-        columns = {"x": x, "attribute": attribute, "label": (score > 1).astype(np.int64)}
-        columns |= {"people": people_of[attribute], "regime": name, "sample": sample_of[sample]}
-        blocks.append(columns)
-    return stack_blocks(blocks)
+        return {
+            "x": np.stack([first, u[1]], axis=1).astype(np.float32),
+            "attribute": attribute,
+            "label": (score > 1).astype(np.int64),
+            "people": np.array(PEOPLE, object)[attribute],
+            "regime": regime,
+            "sample": np.array(list(counts), object)[sample],
+        }
+
+    return stack_blocks([make_block(regime, **shifts) for regime, shifts in regimes.items()])

@@ -44,8 +44,6 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, A
     for regime in regimes:
         name, inputs = str(regime["name"]), str(regime["inputs"])
         count, least, most = (int(regime[key]) for key in ("rows", "least", "most"))
-        if inputs not in INPUTS:
-            raise BadDefinition(f"in_context_regression: inputs = {inputs!r}: use one of {', '.join(INPUTS)}")
         if not 0 < least <= most <= most_pairs:
             raise BadDefinition(
                 f"in_context_regression: {name}: least = {least}, most = {most}: use 1 <= least <= most <= {most_pairs}"

@@ -15,7 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation, draw_uniform
-from ...core.errors import BadDefinition
 from ._rows import draw_normal, stack_blocks
 
 SEED_MAKES = "the weights of its environments"
@@ -34,8 +33,6 @@ _ENVIRONMENTS = 3
 def rows(*, example: int, scrambled: bool, train_rows: int, test_rows: int, seed: str) -> pa.Table:
     """Columns `inputs` (float32, 10: x, then z, unless scrambled), `target` (float64 for example 1, else 0 or 1) and
     `environment`: E0, E1, E2 with `train_rows` rows each, and `E0 shuffled` .. with `test_rows` each."""
-    if example not in _EXAMPLES:
-        raise BadDefinition(f"linear_unit_tests: example = {example}: use 1, 2 or 3")
     turn = _draw_orthogonal(f"{seed}/scramble", 2 * SIZE) if scrambled else np.eye(2 * SIZE)
     blocks = []
     for environment in range(_ENVIRONMENTS):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...core.draws import draw_bits
 from ...core.errors import BadDefinition
+from ._rows import find_distinct_rows
 
 
 def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
@@ -36,9 +37,9 @@ def _draw_distinct(stream: str, length: int, count: int) -> np.ndarray[tuple[int
         counters = np.arange(draw_count * words, dtype=np.uint64)
         raw = draw_bits(stream, counters).astype(">u8").view(np.uint8).reshape(draw_count, words * 8)
         values = np.unpackbits(raw, axis=1)[:, :length]
-        _, first = np.unique(values, axis=0, return_index=True)
-        if len(first) >= count:
-            return values[np.sort(first)[:count]]
+        first = find_distinct_rows(values, count)
+        if len(first) == count:
+            return values[first]
         draw_count *= 2
 
 

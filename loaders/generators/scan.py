@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-_ACTS = ("walk", "look", "run", "jump")
+VERBS = ("walk", "look", "run", "jump")
 _DIRECTIONS = ("left", "right")
 _TIMES = {"": 1, " twice": 2, " thrice": 3}
 
 
 def _expand_verbs() -> dict[str, list[str]]:
-    verbs = {act: [f"I_{act.upper()}"] for act in _ACTS}
+    verbs = {act: [f"I_{act.upper()}"] for act in VERBS}
     for direction in _DIRECTIONS:
         turn = f"I_TURN_{direction.upper()}"
-        for word in (*_ACTS, "turn"):
+        for word in (*VERBS, "turn"):
             act = [] if word == "turn" else [f"I_{word.upper()}"]
             verbs[f"{word} {direction}"] = [turn, *act]
             verbs[f"{word} opposite {direction}"] = [turn, turn, *act]
@@ -42,7 +42,20 @@ def list_commands() -> dict[str, str]:
     return actions
 
 
-def rows() -> pa.Table:
-    """Columns `command` and `actions`, 20,910 rows."""
-    command_actions = list_commands()
-    return pa.table({"command": list(command_actions), "actions": list(command_actions.values())})
+def rows(*, clone: bool = False) -> pa.Table:
+    """Columns `command` and `actions`, 20,910 rows.
+
+    With `clone` also the same commands in a clone of English, which has the same grammar and meanings and no word in
+    common, so it is exactly as hard; a model does worse in it only because it has seen less of it (Schäfer et al. 2024,
+    arXiv 2404.07982). Then further columns are `language` (`original` or `clone`) and `meaning`: the command in the
+    original words.
+    """
+    meanings = list_commands()
+    commands, actions = list(meanings), list(meanings.values())
+    if not clone:
+        return pa.table({"command": commands, "actions": actions})
+    cloned = [" ".join(f"{word}'" for word in command.split()) for command in commands]
+    languages = [language for language in ("original", "clone") for _ in commands]
+    return pa.table(
+        {"command": commands + cloned, "actions": actions * 2, "language": languages, "meaning": commands * 2}
+    )

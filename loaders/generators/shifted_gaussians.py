@@ -8,12 +8,13 @@ fails; one that learns the exception does not. In the concept form the boundary 
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_uniform
-from ...core.errors import BadDefinition
 from ._rows import draw_normal, stack_blocks
 
 _FLIPPED = 0.05
@@ -24,12 +25,10 @@ _FOLD = 1.0
 """The value of the first coordinate above which the classes are exchanged in the covariate form."""
 
 
-def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Table:
+def rows(*, form: Literal["covariate", "concept"], width: int, counts: dict[str, int], seed: str) -> pa.Table:
     """Columns `inputs` (float32, `width`), `label` (0 or 1) and `shift`, with `counts` rows for each size of the shift:
     the shift of the mean in standard deviations (`covariate`), or the angle of the boundary in degrees (`concept`: one
     of 0, 30, 45, 60, 90)."""
-    if form not in ("covariate", "concept"):
-        raise BadDefinition(f"shifted_gaussians: form = {form!r}: use covariate or concept")
     blocks = []
     for degree, count in counts.items():
         stream = f"{seed}/{degree}"
@@ -49,8 +48,4 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
 def _compute_rotation(degrees: str) -> NDArray[np.float64]:
     """Return cosine and sine, by square roots, which all platforms round alike."""
     squares = {"0": (4, 0), "30": (3, 1), "45": (2, 2), "60": (1, 3), "90": (0, 4)}
-    if degrees not in squares:
-        raise BadDefinition(
-            f"shifted_gaussians: angles of the boundary are {', '.join(squares)} degrees, not {degrees}"
-        )
     return np.sqrt(np.array(squares[degrees]) / 4)

@@ -4,8 +4,9 @@ schema gives it. Errors name the line."""
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,14 +51,14 @@ class Cells:
         """Keep the rows that the mask selects."""
         if which.all():
             return self
-        return Cells(self.name, self.names, self.table.filter(which), self.rows[which], self.locate)
+        return replace(self, table=self.table.filter(which), rows=self.rows[which])
 
     def with_columns(self, names: Sequence[str], columns: Sequence[pa.Array]) -> Cells:
         """Append columns."""
         table = self.table
         for number, column in enumerate(columns, len(self.names)):
             table = table.append_column(str(number), column)
-        return Cells(self.name, [*self.names, *names], table, self.rows, self.locate)
+        return replace(self, names=[*self.names, *names], table=table)
 
     def wrong(self, index: int, complaint: str) -> BadData:
         """Make an error for a row, with its file and line."""
@@ -329,15 +330,11 @@ def _try_convert(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any
 def _find_first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
     """Return the index of the first cell that cannot be converted, by bisection over prefixes of the column. This also
     finds the first of two cells that only conflict with each other (3.0, and a number too large for float64)."""
-    low, high = 0, len(column)
-    while high - low > 1:
-        middle = (low + high) // 2
-        # Prefixes, since cells are converted together.
-        if _try_convert(column.slice(0, middle), item, rounded)[1] is None:
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def fails_with(index: int) -> bool:
+        return _try_convert(column.slice(0, index + 1), item, rounded)[1] is not None
+
+    return bisect_left(range(len(column)), True, key=fails_with)
 
 
 def repeat_value(value: Any, rows: int) -> pa.Array:

@@ -1,6 +1,6 @@
-"""The rows of tables in SQLite databases, Excel workbooks and .npz files, for the reader `table`.
+"""The records of tables in SQLite databases and Excel workbooks, and the rows of .npz files, for the reader `table`.
 
-Cells of databases and workbooks are text, from which types are inferred as in a CSV; arrays keep their types.
+Cells of databases and workbooks become text, from which types are inferred as in a CSV; arrays keep their types.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from datetime import date, datetime, time
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,9 +29,11 @@ from .arrays import load_array
 _ROWS = 1 << 16
 
 ColumnSelector = Callable[[Sequence[str]], Iterable[int]]
+Records = Iterator[tuple[int, dict[str, Any]]]
+"""Records by column, each with its number in messages."""
 
 
-def read_sqlite(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
+def read_sqlite(source: Input, options: TableOptions) -> Records:
     """Yield the rows of a table of a database: the only one, or that named by the option `records`."""
     with source.opened() as file:
         name, size = getattr(file, "name", None), source.size
@@ -50,18 +51,15 @@ def read_sqlite(source: Input, options: TableOptions, select_columns: ColumnSele
                 database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, 1 << 20))
                 database.execute("PRAGMA trusted_schema = OFF")
                 tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite|_%' ESCAPE '|'"
-                table = _choose(
-                    source, "table", [name for (name,) in database.execute(f"{tables} ORDER BY name")], options
-                )
-                quoted = '"' + table.replace('"', '""') + '"'
+                known = [name for (name,) in database.execute(f"{tables} ORDER BY name")]
+                quoted = '"' + _choose(source, "table", known, options).replace('"', '""') + '"'
                 rows = database.execute(f"SELECT * FROM {quoted}")
-                names = [column[0] for column in rows.description]
-                yield from _make_text_cells(source, names, rows, select_columns, 1)
+                yield from _iterate_records(source, [column[0] for column in rows.description], rows, 1)
         except sqlite3.Error as error:
             raise BadData(f"{source.name}: not a readable SQLite database: {get_first_line(error)}") from error
 
 
-def read_workbook(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
+def read_workbook(source: Input, options: TableOptions) -> Records:
     """Yield the rows of a sheet of an Excel workbook: the only one, or that named by the option `records`. The first
     row below the skipped ones has the names; empty rows are left out; a formula has the value that Excel stored."""
     try:
@@ -76,14 +74,13 @@ def read_workbook(source: Input, options: TableOptions, select_columns: ColumnSe
             with closing(load_workbook(content, read_only=True, data_only=True)) as book:
                 sheet = book[_choose(source, "sheet", [sheet.title for sheet in book.worksheets], options)]
                 sheet.reset_dimensions()  # some programs write wrong ones
-                rows = (row for row in islice(sheet.iter_rows(values_only=True), options.skip, None))
-                first = next(rows, ())
+                rows = islice(sheet.iter_rows(values_only=True), options.skip, None)
+                first, start = next(rows, ()), options.skip + 2
                 names = [str(cell if cell is not None else index).strip() for index, cell in enumerate(first)]
                 if options.header is not True:
                     names = list(options.header or map(str, range(len(first))))
-                    rows = (row for rest in ([first], rows) for row in rest)
-                start = options.skip + (2 if options.header is True else 1)
-                yield from _make_text_cells(source, names, rows, select_columns, start)
+                    rows, start = chain([first], rows), start - 1
+                yield from _iterate_records(source, names, rows, start)
         except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError, OSError) as error:
             raise BadData(f"{source.name}: not a readable .xlsx workbook: {get_first_line(error)}") from error
 
@@ -97,52 +94,17 @@ def _choose(source: Input, what: str, names: Sequence[str], options: TableOption
     raise BadData(f'{source.name} {complaint} ({known}): name one with options = {{ records = ".." }}')
 
 
-def _make_text_cells(
-    source: Input, names: Sequence[str], rows: Iterable[Sequence[Any]], select_columns: ColumnSelector, start: int
-) -> Iterator[Cells]:
-    """Yield rows as columns of text. start: the number of the first row in messages. Raises `BadData` if they are far
-    larger than the file."""
-
-    def number_rows() -> Iterator[tuple[int, Sequence[Any]]]:
-        size = 0
-        for number, row in enumerate(rows, start):
-            size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
-            refuse_bomb(source.size, size, source.name)
-            if any(cell is not None for cell in row):
-                yield number, row
-
-    places, done, numbered = sorted(select_columns(names)), 0, number_rows()
-    while batch := list(islice(numbered, _ROWS)):
-        numbers = [number for number, _ in batch]
-
-        def locate(row: int, numbers: Sequence[int] = numbers, first: int = done) -> str:
-            return f"row {numbers[row - first]}"
-
-        columns = {}
-        for index in places:
-            texts = []
-            for number, row in batch:
-                cell = row[index] if index < len(row) else None
-                if isinstance(cell, bytes):
-                    raise BadData(
-                        f"{source.name}, row {number}: {names[index]} is binary: save its values as files, and name "
-                        "these in a column"
-                    )
-                texts.append(_format_cell(cell))
-            columns[str(index)] = pa.array(texts, pa.string())
-        table = pa.table(columns or {"": pa.nulls(len(batch))})
-        yield Cells(source.name, names, table, np.arange(done, done + len(batch)), locate)
-        done += len(batch)
-
-
-def _format_cell(cell: Any) -> str | None:
-    if cell is None or isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, datetime) and cell.time() == time():
-        return cell.date().isoformat()
-    return cell.isoformat() if isinstance(cell, datetime | date | time) else str(cell)
+def _iterate_records(source: Input, names: Sequence[str], rows: Iterable[Sequence[Any]], start: int) -> Records:
+    """Yield the rows that are not empty, numbered from `start`. Raises `BadData` if they are far larger than the
+    file."""
+    # The first of several columns with one name has it; the others keep their places.
+    keys = [name if name not in names[:index] else f"{name} ({index})" for index, name in enumerate(names)]
+    size = 0
+    for number, row in enumerate(rows, start):
+        size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+        refuse_bomb(source.size, size, source.name)
+        if any(cell is not None for cell in row):
+            yield number, dict(zip(keys, row, strict=False))
 
 
 def read_npz(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:

@@ -10,7 +10,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -29,7 +31,7 @@ from ..files.bounded_stream import refuse_bomb
 from ._arrow_types import to_stored_column
 from ._cells import Cells, is_carried
 from ._coco import iterate_coco_images
-from ._databases import read_npz, read_sqlite, read_workbook
+from ._databases import ColumnSelector, Records, read_npz, read_sqlite, read_workbook
 from ._inputs import Input
 from ._table_options import TableOptions
 
@@ -45,8 +47,6 @@ _CHUNK, _BLOCK, _ROWS = 1 << 22, 1 << 23, 1 << 16
 _LONGEST = 1 << 28
 """A file with a longer line, in characters, is not considered text."""
 _INTEGRAL = re.compile(r"-?[0-9]{16,}\.0+")
-
-ColumnSelector = Callable[[Sequence[str]], Iterable[int]]
 
 
 def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
@@ -67,9 +67,9 @@ def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelec
         case "parquet":
             return _read_parquet(source, select_columns)
         case "sqlite":
-            return read_sqlite(source, options, select_columns)
+            return _make_record_cells(source, read_sqlite(source, options), select_columns, "row")
         case "excel":
-            return read_workbook(source, options, select_columns)
+            return _make_record_cells(source, read_workbook(source, options), select_columns, "row")
         case "npz":
             return read_npz(source, select_columns)
     return _read_pattern_lines(source, options, select_columns)
@@ -247,7 +247,7 @@ class _BlockStream(io.RawIOBase):
         return size
 
 
-def _iterate_json_lines(source: Input, options: TableOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+def _iterate_json_lines(source: Input, options: TableOptions) -> Records:
     """Yield the record of each line that is not empty, with the line's number."""
     number = 0
     for block in _iterate_text(source, options):
@@ -261,7 +261,7 @@ def _iterate_json_lines(source: Input, options: TableOptions) -> Iterator[tuple[
                 yield number, record
 
 
-def _read_json_list(source: Input, options: TableOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_json_list(source: Input, options: TableOptions) -> Records:
     """Yield the records of a JSON file: a list of records, or an object of records (whose keys become a column), at the
     path `records` from the top. Raises `BadData` if there are no records."""
     document, at = _parse_json(b"".join(_iterate_text(source, options)), source.name, options), options.records
@@ -301,23 +301,28 @@ _DECODER = json.JSONDecoder(parse_float=_parse_float)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def _make_record_cells(
-    source: Input, records: Iterator[tuple[int, dict[str, Any]]], select_columns: ColumnSelector, unit: str
-) -> Iterator[Cells]:
-    """Yield records as columns of text; values that are not strings become their JSON text."""
+def _make_record_cells(source: Input, records: Records, select_columns: ColumnSelector, unit: str) -> Iterator[Cells]:
+    """Yield records as columns of text; values that are not strings become their JSON text, and dates ISO 8601."""
     names: list[str] = []
     done = 0
     while numbered := list(islice(records, _ROWS)):
         numbers, batch = zip(*numbered, strict=True)
         # Records may omit keys without a value: the columns are the keys of all records so far.
         names = list(dict.fromkeys([*names, *(path for record in batch for path in _iterate_paths(record))]))
+        locate = partial(_locate_record, unit, numbers, done)
+        cells = Cells(
+            source.name, names, pa.table({"": pa.nulls(len(batch))}), np.arange(done, done + len(batch)), locate
+        )
         columns = {}
         for index in sorted(select_columns(names)):
             steps = names[index].split(".") if names[index] not in batch[0] else [names[index]]
-            columns[str(index)] = pa.array([_format_value(record, steps) for record in batch], pa.string())
-        rows = np.arange(done, done + len(batch))
-        locate = partial(_locate_record, unit, numbers, done)
-        yield Cells(source.name, names, pa.table(columns or {"": pa.nulls(len(batch))}), rows, locate)
+            values = [_find_value(record, steps) for record in batch]
+            if binary := [at for at, value in enumerate(values) if isinstance(value, bytes)]:
+                raise cells.wrong(
+                    binary[0], f"{names[index]} is binary: save its values as files, and name these in a column"
+                )
+            columns[str(index)] = pa.array(map(_format_value, values), pa.string())
+        yield replace(cells, table=pa.table(columns)) if columns else cells
         done += len(batch)
 
 
@@ -333,14 +338,23 @@ def _iterate_paths(record: dict[str, Any]) -> Iterator[str]:
             yield from (f"{name}.{path}" for path in _iterate_paths(value))
 
 
-def _format_value(value: Any, steps: Sequence[str]) -> str | None:
-    """Format the value at a path as text: strings unchanged, numbers in their shortest form, lists and objects as
-    compact JSON."""
+def _find_value(value: Any, steps: Sequence[str]) -> Any:
+    """Return the value at a path; None if there is none."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _format_value(value: Any) -> str | None:
+    """Format a value as text: strings unchanged, numbers in their shortest form, lists and objects as compact JSON,
+    dates and times in ISO 8601, midnight as a date."""
     if value is None or isinstance(value, str):
         return value
-    return _ENCODER.encode(value)
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value) if isinstance(value, timedelta) else _ENCODER.encode(value)
 
 
 def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:

@@ -135,7 +135,7 @@ class TableOptions(ReaderOptions):
     trim: bool = False
 
     missing: list[str] = []
-    if_missing: str | dict[str, Value] = "error"
+    if_missing: Literal["error", "drop"] | dict[str, Value] = "error"
     is_missing: dict[str, str] = {}
 
     where: dict[str, Value | list[Value]] = {}

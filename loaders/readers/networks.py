@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.documents import read_json
+from ...core.draws import draw_permutation
 from ..batching.graphs import format_graph
 from ._arrow_types import to_tensor_column
 from .arrays import load_matlab
@@ -23,14 +24,17 @@ PUBLISHED_FORM = True
 Nodes = list[NDArray[np.int64]]
 
 
-def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], label: str, most: int) -> pa.Table:
+def attributed_networks(
+    files: dict[str, Path], *, networks: dict[str, str], label: str, most: int = 0, ego: dict[str, Any] | None = None
+) -> pa.Table:
     """Networks in MATLAB files: matrices of edges, of attributes of nodes, and of their groups (Shen et al. 2020).
 
     A row for each node of the networks, in the order of `networks` (from NAME of NAME.mat to the value of the field
     `network`) and of the nodes.
 
     Fields: `features`, the node's attributes as words ("f17"); `neighbours`, the `most` attributes that are most common
-    among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`.
+    among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`. With `ego`, see
+    `format_ego_networks`, `graph` instead of `neighbours`, and only nodes of one group, whose index is the `label`.
     """
     from scipy.sparse import lil_array
 
@@ -41,12 +45,17 @@ def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], lab
         edges, has, groups = (lil_array(matrices[name]) for name in ("network", "attrb", "group"))
         nodes = has.shape[0]
         near = list_neighbours(np.stack(edges.nonzero(), axis=1), nodes)
-        labels = to_tensor_column((groups.toarray() > 0).astype(np.float32))
-        tables.append(_make_node_table(list(has.rows), near, most, {label: labels, "network": [title] * nodes}))
+        groups = groups.toarray() > 0
+        labels = groups.argmax(axis=1) if ego else to_tensor_column(groups.astype(np.float32))
+        columns = {label: labels, "network": [title] * nodes}
+        table = _make_node_table(list(has.rows), near, most, columns, ego and {**ego, "name": name})
+        tables.append(table.filter(groups.sum(axis=1) == 1) if ego else table)
     return pa.concat_tables(tables)
 
 
-def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most: int) -> pa.Table:
+def musae(
+    files: dict[str, Path], *, networks: dict[str, str], target: str, most: int = 0, ego: dict[str, Any] | None = None
+) -> pa.Table:
     """Networks of MUSAE (Rozemberczki, Allen and Sarkar 2021), each with edges, features of nodes, and targets.
 
     A row for each node of the networks, in the order of `networks` (from a name to the value of the field `network`)
@@ -54,7 +63,8 @@ def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most
     node) and DE_target.csv (new_id and the column `target`, True or False).
 
     Fields: `features`, the node's features as words ("f17"); `neighbours`, the `most` features that are most common
-    among its neighbours, most common first; `degree`; `target` (1 for True); `network`.
+    among its neighbours, most common first; `degree`; `target` (1 for True); `network`. With `ego`, see
+    `format_ego_networks`, `graph` instead of `neighbours`.
     """
     tables = []
     for name, title in networks.items():
@@ -64,7 +74,8 @@ def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most
         near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own))
         values = np.array([targets[node] for node in range(len(own))], np.int64)
         features = [own[node] for node in range(len(own))]
-        tables.append(_make_node_table(features, near, most, {target: values, "network": [title] * len(own)}))
+        columns = {target: values, "network": [title] * len(own)}
+        tables.append(_make_node_table(features, near, most, columns, ego and {**ego, "name": name}))
     return pa.concat_tables(tables)
 
 
@@ -73,15 +84,45 @@ def _iterate_rows(path: Path) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file)
 
 
-def _make_node_table(features: list[list[int]], near: Nodes, most: int, columns: dict[str, Any]) -> pa.Table:
+def _make_node_table(
+    features: list[list[int]], near: Nodes, most: int, columns: dict[str, Any], ego: dict[str, Any] | None
+) -> pa.Table:
+    around = format_ego_networks(near, features, **ego) if ego else list_common_features(near, features, most)
     return pa.table(
         {
             "features": [" ".join(f"f{feature}" for feature in own) for own in features],
-            "neighbours": pa.array(list_common_features(near, features, most), pa.string()),
+            "graph" if ego else "neighbours": pa.array(around, pa.string()),
             "degree": count_degrees(near),
             **columns,
         }
     )
+
+
+def format_ego_networks(
+    near: Nodes, features: list[list[int]], *, neighbours: int, features_each: int, seed: str, name: str
+) -> list[str]:
+    """The graph (`loaders/batching/graphs.py`) of each node, its neighbours, and the edges among them; the node is the
+    graph's first, and a node's labels are its features.
+
+    Of more than `neighbours` neighbours that many are drawn, and of more than `features_each` features that many of a
+    node, the same in every graph. A node's draws are those of its number in the stream of `seed` and the network's
+    `name`."""
+    known = [_draw_some(own, features_each, f"{seed}/{name}/features/{node}") for node, own in enumerate(features)]
+    edges = {(node, other) for node, own in enumerate(near) for other in own.tolist()}
+    graphs = []
+    for node, own in enumerate(near):
+        members = [node, *_draw_some(own.tolist(), neighbours, f"{seed}/{name}/neighbours/{node}")]
+        pairs = combinations(enumerate(members), 2)
+        ends = [(first, second) for (first, a), (second, b) in pairs if (a, b) in edges]
+        graphs.append(format_graph([known[member] for member in members], ends))
+    return graphs
+
+
+def _draw_some(items: list[int], most: int, stream: str) -> list[int]:
+    if len(items) <= most:
+        return items
+    order = draw_permutation(stream, np.arange(len(items), dtype=np.uint64))
+    return [items[index] for index in sorted(order[:most].tolist())]
 
 
 def edge_lists(files: dict[str, Path], *, graphs: dict[str, list[str]], field: str, label: str) -> pa.Table:
@@ -123,7 +164,7 @@ def labelled_graphs(files: dict[str, Path], *, classes: list[int]) -> pa.Table:
         own = lines[at + 1 : at + 1 + nodes]
         at += 1 + nodes
         pairs = [(node, other) for node, row in enumerate(own) for other in row[2 : 2 + row[1]]]
-        graphs.append(format_graph([row[0] for row in own], pairs))
+        graphs.append(format_graph([row[:1] for row in own], pairs))
         sizes.append(nodes)
         labels.append(classes.index(label))
     edges = np.array([graph.count("-") for graph in graphs], np.int64)

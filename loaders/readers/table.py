@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import BadData, BadDefinition
-from ...splits.schema import Field, Schema
+from ...splits.schema import Schema
 from ..files.reader_errors import convert_reader_errors
 from ._cells import (
     NAN,
@@ -202,13 +203,12 @@ class _FieldMaker:
         unfilled: Collection[str] = (),
     ) -> None:
         """unfilled: fields whose missing values stay null."""
-        self.source, self.options, self.schema, self.joined, self.unfilled = source, options, schema, joined, unfilled
-        self.parts: dict[str, str] = {}
-        if options.name_parts:
-            parts = options.name_parts.fits(source.path)
-            if parts is None:
-                raise BadData(f"{source.name}: its name does not fit the pattern of from_name, {options.from_name!r}")
-            self.parts = parts
+        self.source, self.options, self.joined, self.unfilled = source, options, joined, unfilled
+        self.kinds = {field.name: field for field in schema.fields} if schema else {}
+        parts = options.name_parts.fits(source.path) if options.name_parts else {}
+        if parts is None:
+            raise BadData(f"{source.name}: its name does not fit the pattern of from_name, {options.from_name!r}")
+        self.parts: dict[str, str] = parts
         self._computed_fields = {
             *options.constants,
             *options.ranges,
@@ -219,10 +219,9 @@ class _FieldMaker:
 
     def _columns(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the column or columns of each field."""
-        own = dict(self.options.columns)
-        if not own and self.schema:
-            own = {field.name: field.name for field in self.schema.fields if field.name not in self._computed_fields}
-        return own or {name: name for name in names if name not in self._computed_fields}
+        return dict(self.options.columns) or {
+            name: name for name in self.kinds or names if name not in self._computed_fields
+        }
 
     def select_columns(self, names: Sequence[str]) -> set[int]:
         """Return the indices of the columns that are needed; called with a file's own columns."""
@@ -280,14 +279,13 @@ class _FieldMaker:
 
     def _prepared(self, cells: Cells) -> Cells:
         """Add the columns from the file's name and from joined tables; remove spaces around cells if `trim` is set."""
-        table = cells.table
         if self.options.trim:
+            table = cells.table
             columns = [
                 pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
                 for column in table.columns
             ]
-            table = pa.Table.from_arrays(columns, names=table.column_names)
-        cells = Cells(cells.name, cells.names, table, cells.rows, cells.locate)
+            cells = replace(cells, table=pa.Table.from_arrays(columns, names=table.column_names))
         parts = [repeat_value(text, len(cells.rows)) for text in self.parts.values()]
         cells = cells.with_columns(list(self.parts), parts)
         for joined in self.joined:
@@ -306,9 +304,6 @@ class _FieldMaker:
             cells = cells.filter_rows((numbers_read >= low) & (numbers_read <= high))
         return cells
 
-    def _field(self, name: str) -> Field | None:
-        return next((field for field in self.schema.fields if field.name == name), None) if self.schema else None
-
     def _title(self, field: str) -> str:
         column = self.options.columns.get(field, field)
         return format_field(field, column) if isinstance(column, str | int) else field
@@ -316,7 +311,7 @@ class _FieldMaker:
     def _holes(self, cells: Cells, field: str, spec: Any) -> NDArray[np.bool_]:
         """Return a mask of the rows where a field is missing. An empty cell of a text field is a text, unless an option
         handles missing values of the field."""
-        texts, kind, known = list(self.options.missing), self._field(field), self.options.maps.get(field, ())
+        texts, kind, known = list(self.options.missing), self.kinds.get(field), self.options.maps.get(field, ())
         is_text = kind is None or kind.item in ("string", "bytes")
         handled = self._then(field) != "error" or field in self.options.is_missing.values()
         if "" not in known and (not is_text or (kind is not None and handled)):
@@ -337,17 +332,12 @@ class _FieldMaker:
     def _then(self, field: str) -> Value:
         """Return how missing values of a field are handled: "error", "drop", or the value that replaces them."""
         rule = self.options.if_missing
-        kind = self._field(field)
-        if isinstance(rule, dict):
-            if field in rule:
-                return rule[field]
-        elif rule != "error" or field not in self.options.is_missing.values():
-            if rule not in ("error", "drop"):
-                raise BadDefinition(f"table: if_missing is {rule!r}: use 'error', 'drop', or a value for each field")
-            return rule
-        if field in self.options.is_missing.values() and kind is not None and kind.type in _FILLED:
-            return _FILLED[kind.type]
-        return "error"
+        if rule == "drop":
+            return "drop"
+        if isinstance(rule, dict) and field in rule:
+            return rule[field]
+        kind = self.kinds.get(field)
+        return _FILLED.get(kind.type, "error") if kind and field in self.options.is_missing.values() else "error"
 
     def _filled(self, cells: Cells, field: str, spec: Any, hole: NDArray[np.bool_], then: Value) -> Any:
         """Return a field's values, with `then` in place of missing ones."""
@@ -364,7 +354,7 @@ class _FieldMaker:
             raise BadDefinition(f"table: if_missing.{field} is {then!r}, but the field is {values.type}") from error
 
     def _values(self, cells: Cells, field: str, spec: Any) -> Any:
-        options, kind, title = self.options, self._field(field), self._title(field)
+        options, kind, title = self.options, self.kinds.get(field), self._title(field)
         columns = (
             [pa.chunked_array([_fill_template(cells, spec)])]
             if field in options.texts

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from ...core.documents import parse_json, read_json
 from ...core.draws import draw_below
 from ...core.errors import BadData
+from ._inputs import Files, find_input
 
 PUBLISHED_FORM = True
 
@@ -61,6 +62,50 @@ def _read_contrast_sets(path: Path) -> pa.Table:
             if answer
         ]
     return pa.Table.from_pylist(rows)
+
+
+def passages(files: Files, *, parts: Mapping[str, str]) -> Iterator[pa.Table]:
+    """Questions on passages in the JSON of DROP (Dua et al. 2019, arXiv 1903.00161), or in that of SQuAD, as Quoref
+    (Dasigi et al. 2019, arXiv 1908.05803) and ROPES (Lin et al. 2019, arXiv 1908.05852) have it.
+
+    `parts` names the part of each file, or of each file in an archive; others are not read. Fields: `passage` (of ROPES
+    the background, an empty line and the situation), `question`, `answer` (its spans with "; " between them, of DROP
+    the accepted answers with " | " between them) and `published` (the part).
+
+    An answer of DROP is a number, spans or a date; where it is several, the first of these, as in its evaluation.
+    """
+    for name, part in parts.items():
+        with find_input(files, name).opened() as file:
+            content = parse_json(file.read(), dict, name)
+        rows = _list_squad_questions(content) if "data" in content else _list_drop_questions(content)
+        yield pa.Table.from_pylist(
+            [
+                {"passage": passage, "question": question, "answer": answer, "published": part}
+                for passage, question, answer in rows
+            ]
+        )
+
+
+def _list_squad_questions(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for paragraph in (paragraph for article in content["data"] for paragraph in article["paragraphs"]):
+        passage = paragraph.get("context") or f"{paragraph['background']}\n\n{paragraph['situation']}"
+        for item in paragraph["qas"]:
+            yield passage, item["question"], _join_spans([answer["text"] for answer in item["answers"]])
+
+
+def _list_drop_questions(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for paragraph in content.values():
+        for item in paragraph["qa_pairs"]:
+            accepted = []
+            for answer in [item["answer"], *item.get("validated_answers", [])]:
+                date = " ".join(filter(None, (answer["date"].get(unit) for unit in ("day", "month", "year"))))
+                accepted.append(_join_spans([answer["number"]] if answer["number"] else answer["spans"] or [date]))
+            yield paragraph["passage"], item["question"], " | ".join(dict.fromkeys(filter(None, accepted)))
+
+
+def _join_spans(spans: list[str]) -> str:
+    """Join spans; the separators of spans and answers become spaces in them."""
+    return "; ".join(span.replace("; ", " ").replace(" | ", " ").strip() for span in spans)
 
 
 def instructions(files: dict[str, Path], *, each: int, train: Collection[str]) -> pa.Table:

@@ -19,46 +19,48 @@ _PIECE = 1 << 17
 
 def read_text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     """Return the text column `field`; an error lists the columns."""
-    if field not in table.column_names:
-        raise UnknownName("field", field, table.column_names)
-    if str(table[field].type) not in ("string", "large_string"):
-        raise BadDefinition(
-            f"field {field!r} is {table[field].type}, and the rule needs text{_suggest_time_rule(table, field)}"
-        )
-    return table[field]
+    return _get_column(table, field, ("string", "large_string"), "text")
 
 
 def read_names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     """Return the column `field` as group names: text unchanged, integers and booleans as text (`2018`, `true`)."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if field in table.column_names and str(table[field].type) in ("int64", "uint64", "bool"):
-        return pc.cast(table[field], pa.string())
-    if field in table.column_names and str(table[field].type) == "double":
-        raise BadDefinition(f"field {field!r} is double, and the rule needs names: text or whole numbers")
-    return read_text_column(table, field)
+    kinds = ("string", "large_string", "int64", "uint64", "bool")
+    return _get_column(table, field, kinds, "names: text or whole numbers").cast(pa.string())
+
+
+def read_names(table: pa.Table, field: str) -> NDArray[np.str_]:
+    """Return the names of `read_names_column`, shape (rows,)."""
+    return np.asarray(read_names_column(table, field).to_pylist(), np.str_)
+
+
+def read_numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Return the number column `field`, shape (rows,)."""
+    values: NDArray[np.int64] | NDArray[np.float64] = _get_column(
+        table, field, ("int64", "double"), "numbers"
+    ).to_numpy()
+    return values
+
+
+def read_time_column(table: pa.Table, field: str) -> NDArray[np.datetime64]:
+    """Return the timestamp column `field`, shape (rows,), in microseconds, UTC."""
+    values: NDArray[np.datetime64] = _get_column(table, field, ("timestamp[us]",), "a timestamp").to_numpy()
+    return values
+
+
+def _get_column(table: pa.Table, field: str, kinds: tuple[str, ...], needs: str) -> pa.ChunkedArray:
+    if field not in table.column_names:
+        raise UnknownName("field", field, table.column_names)
+    if (kind := str(table[field].type)) not in kinds:
+        hint = " (of times: time/before)" if kind == "timestamp[us]" else ""
+        raise BadDefinition(f"field {field!r} is {kind}, and the rule needs {needs}{hint}")
+    return table[field]
 
 
 def format_names(values: Iterable[object]) -> list[str]:
     """Format the names in a definition (`2018` or `"2018"`, `true` or `"true"`) as `read_names_column` does."""
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-
-
-def _suggest_time_rule(table: pa.Table, field: str) -> str:
-    return " (of times: time/before)" if str(table[field].type) == "timestamp[us]" else ""
-
-
-def read_numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
-    """Return the number column `field`, shape (rows,)."""
-    if field not in table.column_names:
-        raise UnknownName("field", field, table.column_names)
-    if str(table[field].type) not in ("int64", "double"):
-        raise BadDefinition(
-            f"field {field!r} is {table[field].type}, and the rule needs numbers{_suggest_time_rule(table, field)}"
-        )
-    values: NDArray[np.int64] | NDArray[np.float64] = table[field].to_numpy()
-    return values
 
 
 def count_words(table: pa.Table, field: str) -> NDArray[np.int64]:
@@ -119,16 +121,6 @@ def convert_to_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
         zoned = pc.any(pc.match_substring_regex(column, ZONED)).as_py()
         column = column.cast(pa.timestamp("us", "UTC") if zoned else pa.timestamp("us"))
     return column.cast(pa.timestamp("us"))
-
-
-def read_time_column(table: pa.Table, field: str) -> NDArray[np.datetime64]:
-    """Return the timestamp column `field`, shape (rows,), in microseconds, UTC."""
-    if field not in table.column_names:
-        raise UnknownName("field", field, table.column_names)
-    if str(table[field].type) != "timestamp[us]":
-        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs a timestamp")
-    values: NDArray[np.datetime64] = table[field].to_numpy()
-    return values
 
 
 def parse_moment(text: str, name: str) -> np.datetime64:

@@ -1,4 +1,4 @@
-"""What rules share: rows that meet conditions or limits, and easy rows that are drawn for the in-distribution test."""
+"""What rules share: rows that meet conditions or limits, and rows that are drawn for the in-distribution parts."""
 
 from __future__ import annotations
 
@@ -50,3 +50,16 @@ def draw_id_test(
     if not 0 <= count < len(easy):
         raise BadDefinition(f"id_test = {count}, but only {len(easy)} rows {what}")
     part[easy[draw_permutation(f"{seed}/id_test", counters[easy])[:count]]] = "id_test"
+
+
+def draw_shares(counters: NDArray[np.uint64], seed: str, id_val: float, id_test: float, what: str) -> NDArray[np.str_]:
+    """Draw the shares `id_val` and `id_test` of counters, such as row ids or periods; the rest is `train`. Shape
+    (counters,). `what` says what the shares are of, for the `BadDefinition` if they are none."""
+    if min(id_val, id_test) < 0 or id_val + id_test >= 1:
+        raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of {what}, below 1 together")
+    part = np.full(len(counters), "train", dtype="U8")
+    order = draw_permutation(seed, counters)
+    tested, chosen = round(id_test * len(order)), round(id_val * len(order))
+    part[order[:tested]] = "id_test"
+    part[order[tested : tested + chosen]] = "id_val"
+    return part

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import count_occurrences, group_by_word, read_text_column
+from ..measures.words import count_occurrences
+from .phrases import alone_in_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,16 +25,6 @@ def held_out_primitive(
         word: the primitive, such as `jump`.
         weight: the number of published copies of the bare word.
     """
-    import pyarrow.compute as pc
-
-    bare = pc.equal(read_text_column(table, field), word).to_numpy(zero_copy_only=False)
-    if bare.sum() != 1:
-        raise BadDefinition(f"{int(bare.sum())} rows of {field!r} are the bare word {word!r}; one is needed")
-    count = count_occurrences(table, field, word)
-    held_out = (count > 0) & ~bare
-    return Assignment(
-        part=np.where(held_out, "ood_test", "train"),
-        weight=np.where(bare, weight, 1).astype(np.int64),
-        severity=count,
-        group=group_by_word(table, group_words),
-    )
+    outcome = alone_in_training(table, field=field, phrase=word, weight=weight, group_words=group_words)
+    outcome.severity = count_occurrences(table, field, word)
+    return outcome

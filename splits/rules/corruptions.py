@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_numeric_column, read_text_column
+from ..measures.words import read_names, read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def corrupted(
         corruption: the field with the name of a row's corruption, or none.
         level: the integer field with the corruption's level.
     """
-    group = np.asarray(read_text_column(table, corruption).to_pylist(), dtype=np.str_)
+    group = read_names(table, corruption)
     origin = read_text_column(table, published).to_pylist()
     touched = (group != _CLEAN).tolist()
     if stray := sorted({pair for pair in zip(origin, touched, strict=True) if pair not in _PARTS}):

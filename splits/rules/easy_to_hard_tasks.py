@@ -9,7 +9,7 @@ import numpy as np
 from ...core.draws import derive_key, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_numeric_column, read_text_column
+from ..measures.words import read_names, read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ def levels(
         without: tasks that are dropped.
     """
     level = read_numeric_column(table, field)
-    names = np.asarray(read_text_column(table, task).to_pylist(), dtype=np.str_)
+    names = read_names(table, task)
     if absent := sorted(set(without or []) - set(names.tolist())):
         raise BadDefinition(f"without: no row has {task} = {', '.join(absent)}")
     tasks = np.unique(names[np.isin(level, easy)])

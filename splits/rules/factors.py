@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_numeric_column, read_text_column
+from ..measures.words import read_names, read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ def combination(table: pa.Table, *, factors: list[str], values: list[list[str]])
         factors: the fields that are combined, text or whole numbers.
         values: the held-out combinations, each a value for every factor.
     """
-    columns = [_read_factor(table, factor) for factor in factors]
+    columns = [read_names(table, factor) for factor in factors]
     held_out = np.zeros(table.num_rows, bool)
     for held_out_values in values:
         if len(held_out_values) != len(factors):
@@ -80,7 +80,7 @@ def drawn(
         share: the share of held-out combinations, from 0 to 1.
         least: for each integer field the smallest value that all rows of a held-out combination must have.
     """
-    columns = [_read_factor(table, factor) for factor in factors]
+    columns = [read_names(table, factor) for factor in factors]
     coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
     tuples, which = np.unique(coded, axis=0, return_inverse=True)
     which = which.ravel()  # only NumPy 2.0 returns a second axis
@@ -113,7 +113,7 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
         share: the share of those sequences that is held out, from 0 to 1.
         id_test: the number of rows in `id_test`.
     """
-    text = _read_factor(table, field)
+    text = read_names(table, field)
     counts = np.char.count(text, " ") + 1
     candidates = np.unique(text[counts == size])
     order = draw_permutation(f"{seed}/sequence", np.arange(len(candidates), dtype=np.uint64))
@@ -136,18 +136,11 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
     return Assignment(part=part, severity=counts, group=text)
 
 
-def _read_factor(table: pa.Table, field: str) -> Words:
-    """Return a factor's values as text."""
-    if field in table.column_names and str(table[field].type) == "int64":
-        return read_numeric_column(table, field).astype(np.str_)
-    return np.asarray(read_text_column(table, field).to_pylist(), np.str_)
-
-
 def _rank_factors(table: pa.Table, factors: list[str]) -> tuple[Codes, Codes, list[Words]]:
     """Return the ranks of two factors' values, and the values."""
     if len(factors) != 2:
         raise BadDefinition(f"the rule needs two factors, not {', '.join(factors) or 'none'}")
-    columns = [_read_factor(table, factor) for factor in factors]
+    columns = [read_names(table, factor) for factor in factors]
     first, second = (np.unique(column, return_inverse=True)[1] for column in columns)
     return first, second, columns
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_numeric_column, read_text_column
+from ..measures.words import read_names, read_numeric_column
 from ._conditions import Conditions, draw_id_test, match_conditions
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def drawn(
     part[~match_conditions(table, only or {})] = ""
     easy = np.flatnonzero(part == "train")
     draw_id_test(part, easy, table["row_id"].to_numpy(), id_test, seed, f"have {field} <= {easy_at_most}")
-    named = None if group is None else np.asarray(read_text_column(table, group).to_pylist(), dtype=np.str_)
+    named = None if group is None else read_names(table, group)
     return Assignment(part=part, severity=hardness, group=named)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_numeric_column, read_text_column
+from ..measures.words import read_names, read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ def inferred(
         wrong_words: the positions of the words of the label that are wrong in them, counted from 0.
     """
     inference = read_numeric_column(table, hops) > 1
-    apart = np.asarray(read_text_column(table, facts).to_pylist(), np.str_) == "ood"
+    apart = read_names(table, facts) == "ood"
     ids = table["row_id"].to_numpy()
     train_count = round(phi * int((~inference & ~apart).sum()))
     inside = _draw_positions(inference & ~apart, f"{seed}/inferred", ids)

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.draws import derive_key, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_text_column
+from ..measures.words import read_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +43,8 @@ def imbalance(
         high: the high-resource language.
         low: the low-resource language.
     """
-    tongues = np.asarray(read_text_column(table, language).to_pylist(), dtype=np.str_)
-    meanings, number = np.unique(np.asarray(read_text_column(table, meaning).to_pylist(), np.str_), return_inverse=True)
+    tongues = read_names(table, language)
+    meanings, number = np.unique(read_names(table, meaning), return_inverse=True)
     lots = [("train", name, count) for name, count in train.items()]
     lots += [("id_test", high, id_test), ("ood_test", low, ood_test)]
     total = sum(count for _, _, count in lots)

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_numeric_column, read_text_column
+from ..measures.words import read_names, read_numeric_column
 from ._training import check_label_types, select_training
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def annotators_apart(
     if not 0 < share < 1:
         raise BadDefinition(f"share = {share}: between 0 and 1, a part of the annotators")
     outcome = annotated(table, label=label, given=given, classes=classes, train=train)
-    who = np.asarray(read_text_column(table, annotator).to_pylist(), dtype=np.str_)
+    who = read_names(table, annotator)
     is_train = outcome.part == "train"
     people = np.unique(who[is_train])
     training_annotators = people[

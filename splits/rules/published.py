@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.documents import read_json
 from ...core.errors import BadData, BadDefinition
 from ..assignment import Assignment
-from ..measures.words import group_by_word, read_numeric_column, read_text_column
+from ..measures.words import group_by_word, read_names, read_numeric_column, read_text_column
 from ._conditions import Conditions, match_conditions
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def parts(
         raise BadDefinition(f"only: {', '.join(stray)} is not a key of `parts`")
     return Assignment(
         part=part,
-        weight=None if weight is None else read_numeric_column(table, weight).astype(np.int64),
-        group=_read_groups(table, group),
-        severity=_read_numbers(table, severity),
+        weight=read_numeric_column(table, weight).astype(np.int64) if weight else None,
+        group=read_names(table, group) if group else None,
+        severity=read_numeric_column(table, severity) if severity else None,
     )
 
 
@@ -118,12 +118,12 @@ def numbers(
     for key, goes_to in parts.items():
         for number in lists[key]:
             _assign_row(part, places, number, goes_to, f"{name}, {key}")
-    measure = _read_numbers(table, severity)
+    measure = read_numeric_column(table, severity) if severity else None
     if beyond_training:
         if measure is None:
             raise BadDefinition("beyond_training needs a severity")
         part[(part == "ood_test") & (measure <= measure[part == "train"].max())] = ""
-    return Assignment(part=part, group=_read_groups(table, group), severity=measure)
+    return Assignment(part=part, group=read_names(table, group) if group else None, severity=measure)
 
 
 def _find_file(files: dict[str, Path], name: str) -> Path:
@@ -140,11 +140,3 @@ def _assign_row(part: NDArray[np.str_], places: dict[Any, int], value: Any, goes
     if part[at] not in ("", goes_to):
         raise BadData(f"{where_listed}: {value!r} is listed for {part[at]} and for {goes_to}")
     part[at] = goes_to
-
-
-def _read_groups(table: pa.Table, field: str | None) -> NDArray[np.str_] | None:
-    return None if field is None else np.asarray(read_text_column(table, field).to_pylist(), dtype=np.str_)
-
-
-def _read_numbers(table: pa.Table, field: str | None) -> NDArray[np.int64] | NDArray[np.float64] | None:
-    return None if field is None else read_numeric_column(table, field)

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import parse_moment, read_numeric_column, read_time_column
-from ._conditions import Conditions, draw_id_test, match_conditions
+from ._conditions import Conditions, draw_id_test, draw_shares, match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _UNITS = {"day": "D", "month": "M", "year": "Y"}
 _DAY = np.timedelta64(1, "D")
+_SHARED = "the training periods"
 
 
 def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, seed: str) -> Assignment:
@@ -77,22 +77,14 @@ def periods(
             f"per = {per}, gap = {gap}, tests = {tests}: a period has at least one step, and gap and tests are no less "
             "than 0"
         )
-    if min(id_val, id_test) < 0 or id_val + id_test >= 1:
-        raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of the training periods, below 1 together")
     period = np.floor_divide(read_numeric_column(table, field), per).astype(np.int64)
-    known = np.unique(period[(period >= first) & (period <= last)])
-    if not len(known):
+    known = (period >= first) & (period <= last)
+    if not known.any():
         raise BadDefinition(f"no row has {field} in the periods {first}..{last} of {per}")
-    order = known[draw_permutation(seed, known.astype(np.uint64))]
-    tested, chosen = round(id_test * len(known)), round(id_val * len(known))
     end = last + gap + tests if tests else period.max()
     part = np.where((period > last + gap) & (period <= end), "ood_test", "")
-    for name, part_periods in {
-        "id_test": order[:tested],
-        "id_val": order[tested : tested + chosen],
-        "train": order[tested + chosen :],
-    }.items():
-        part[np.isin(period, part_periods)] = name
+    every, which = np.unique(period[known], return_inverse=True)
+    part[known] = draw_shares(every.astype(np.uint64), seed, id_val, id_test, _SHARED)[which]
     if trains:
         part[np.isin(part, ["train", "id_val"]) & ~match_conditions(table, trains)] = ""
     return Assignment(part=part, severity=np.maximum(period - last, 0), group=period.astype(np.str_))
@@ -133,8 +125,6 @@ def before(
     """
     if period not in _UNITS:
         raise BadDefinition(f"period = {period!r}: use {', '.join(_UNITS)}")
-    if min(id_val, id_test) < 0 or id_val + id_test >= 1:
-        raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of the training periods, below 1 together")
     time, end = read_time_column(table, field), parse_moment(until, "until")
     begin = parse_moment(since, "since") if since else time.min() if len(time) else end
     later = parse_moment(ood_val_until, "ood_val_until") if ood_val_until else end
@@ -146,12 +136,9 @@ def before(
     if not known.any():
         raise BadDefinition(f"no row has {field} from {begin} to {end}")
     periods = time.astype(f"datetime64[{_UNITS[period]}]")
-    every = np.unique(periods[known])
-    order = every[draw_permutation(seed, every.astype(np.int64).astype(np.uint64))]
-    tested, chosen = round(id_test * len(every)), round(id_val * len(every))
+    every, which = np.unique(periods[known], return_inverse=True)
     part = np.select([time < begin, known, time < later], ["", "train", "ood_val"], "ood_test").astype("U8")
-    part[known & np.isin(periods, order[:tested])] = "id_test"
-    part[known & np.isin(periods, order[tested : tested + chosen])] = "id_val"
+    part[known] = draw_shares(every.astype(np.int64).astype(np.uint64), seed, id_val, id_test, _SHARED)[which]
     group = periods.astype(np.str_).astype(object)
     cut = (time >= end) & (periods < end)  # a period compares below times inside it
     group[cut] += f" from {end}"

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from farshift.baselines.replicas.rng import Rng, make_keys
-from farshift.baselines.replicas.stacked import attach_rng, select_replicas, stack_networks
+from farshift.baselines.replicas.stacked import attach_rng, stack_networks
 from torch import Tensor, nn
 
 
@@ -32,29 +32,6 @@ def trained(network: Any, inputs: tuple[Tensor, ...], target: Tensor, names: lis
         losses.mean(dim=1).sum().backward()
         optimiser.step()
     return network
-
-
-def farthest(
-    make: Callable[[], Any], inputs: tuple[Tensor, ...], target: Tensor, steps: int, dtype: torch.dtype = torch.float64
-) -> float:
-    """The largest difference between what three replicas hold after training stacked and after training alone; inf
-    where training has changed nothing."""
-    names = ["first", "second", "third"]
-    together = trained(built(make, 3, dtype), inputs, target, names, steps)
-    apart = 0.0
-    for position, name in enumerate(names):
-        here = slice(position, position + 1)
-        before = select_replicas(built(make, 3, dtype), [position])
-        start = {key: value.clone() for key, value in before.state_dict().items()}
-        alone = trained(before, tuple(x[here] for x in inputs), target[here], [name], steps).state_dict()
-        apart = max(apart, *(_gap(value[here], alone[key]) for key, value in together.state_dict().items()))
-        if all(torch.equal(alone[key], value) for key, value in start.items()):
-            return float("inf")
-    return apart
-
-
-def _gap(a: Tensor, b: Tensor) -> float:
-    return (a - b).abs().max().item() if a.numel() else 0.0
 
 
 def agrees(network: nn.Module, categories: Tensor, numbers: Tensor) -> bool:

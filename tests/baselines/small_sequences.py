@@ -8,8 +8,6 @@ import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import PAD
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.replicas.stacked import select_replicas
-from farshift.baselines.training.algorithm import StepState
-from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from torch import Tensor
@@ -53,16 +51,6 @@ def training(
     each = [PLAIN | TINY.get(network, {}) | own for own in each]
     rows = rows or (bits(12, 5) if task is PARITY else commands())
     return start_training(built, task, rows, each, names, dtype=torch.float64)
-
-
-def clock(of: Training, stage: int = 0) -> StepState:
-    """The clock of a training's next step."""
-    return StepState(of.in_stage, of.stages[stage], stage, of.total, of.stack.keys)
-
-
-def batch(of: Training) -> Batch:
-    """The batch of a training's next step."""
-    return next(iter(of.sampler.batches(of.total)))[0]
 
 
 def alone(network: Any, place: int) -> Any:

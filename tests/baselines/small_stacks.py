@@ -55,9 +55,8 @@ def begun(
     settings = [resolve_settings(built, "toy/toy", item) for item in each]
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
     data = data or rows(sizes=sizes)
-    stack = ReplicaStack(
-        network, algorithm, settings, names[: len(each)], sizes, "classification", data, steps, torch.float64
-    )
+    task = "regression" if data.target.is_floating_point() else "classification"
+    stack = ReplicaStack(network, algorithm, settings, names[: len(each)], sizes, task, data, steps, torch.float64)
     return Training(stack, data, steps)
 
 
@@ -79,8 +78,8 @@ def weights(training: Training, replica: int) -> dict[str, Tensor]:
     return {name: value[replica].detach().clone().requires_grad_() for name, value in named}
 
 
-def close(found: Tensor, expected: Tensor) -> bool:
-    return torch.allclose(found.detach(), expected.detach(), rtol=0, atol=1e-10)
+def close(found: Tensor, expected: Tensor, tolerance: float = 1e-10) -> bool:
+    return torch.allclose(found.detach(), expected.detach(), rtol=0, atol=tolerance)
 
 
 def moved_along(
@@ -161,7 +160,3 @@ def steps_of(training: Training) -> Iterator[int]:
     while not training.done:
         yield training.total
         training.step()
-
-
-def near(found: Tensor, expected: Tensor, tolerance: float = 1e-10) -> bool:
-    return torch.allclose(found.detach(), expected.detach(), rtol=0, atol=tolerance)

@@ -10,12 +10,10 @@ import pytest
 import torch
 from farshift.baselines.augmentations import augment_rows, mixup
 from farshift.baselines.augmentations.primitives import find_primitives
-from farshift.baselines.encoding.encoding import make_encoding
 from farshift.baselines.recipe import (
     Recipe,
     find_plugin_files,
     find_recipe,
-    read_settings,
     replace_augmentation,
     resolve_settings,
 )
@@ -167,16 +165,6 @@ def test_hints_that_cannot_be_asked_are_an_error() -> None:
         grown(COPY, pairs(("a → b", "a")), augment="task_hinting")
 
 
-def test_words_of_added_rows_are_in_the_vocabulary() -> None:
-    settings = read_settings(find_plugin_files("networks")["mlp"].parent.parent / "encoding" / "encoding.py") | {
-        "augment": "primitives",
-        "copies": 1,
-    }
-    rows, _, _ = augment_rows(COPY, pairs(*SCAN), np.ones(5), None, settings)
-    source = make_encoding(COPY, rows, settings).sizes.source
-    assert source == 4 + len({word for text, _ in SCAN for word in text.split()}) + 4
-
-
 def test_a_network_is_trained_on_the_rows_that_were_added() -> None:
     rows = Rows(command=words(["a b", "b", "c"]), actions=words(["A B", "B", "C"]))
     built = recipe("lstm", 60, width=16, lr=0.02, batch_size=8, augment="primitives", copies=1)
@@ -247,14 +235,6 @@ def test_a_replica_has_the_same_rows_to_the_bit_alone_or_among_many(augment: str
     assert not torch.equal(alone.inputs[1], drawn(training("none", names=["second"]), 1)[0].inputs[1])
 
 
-def test_a_row_has_another_look_in_each_step_and_none_in_evaluation() -> None:
-    given = training("domainbed", batch_size=0)
-    first, second = (drawn(given, step)[0].inputs[1] for step in (0, 1))
-    assert torch.equal(first, drawn(given, 0)[0].inputs[1])
-    assert (first - second).abs().mean() > 0.01
-    assert torch.equal(given.data.inputs[1], training("none").data.inputs[1])
-
-
 def test_shifted_rows_are_augmented_beside_the_labelled_ones() -> None:
     given = training("domainbed")
     (batch, _), plain = drawn(given, 0), drawn(training("none"), 0)[0]
@@ -283,19 +263,6 @@ def test_losses_of_shares_are_the_mixed_losses_of_classes() -> None:
         expected = keeps * loss(logits, first) + (1 - keeps) * loss(logits, second)
         torch.testing.assert_close(loss(logits, target), expected)
     torch.testing.assert_close(squared_error(logits, hot(first, 4).float()), squared_error(logits, first))
-
-
-def test_augmix_s_views_are_two_of_the_picture_as_it_is_trained() -> None:
-    """At no weight for the divergence it is empirical risk on the same rows; at one, replicas agree alone or not."""
-    risk = training("flip_crop").run().losses
-    none = training("flip_crop", algorithm="augmix", consistency=0.0).run().losses
-    assert [*none.values()] == pytest.approx([*risk.values()], abs=1e-5)
-    both = training("flip_crop", algorithm="augmix").run().losses
-    alone = training("flip_crop", algorithm="augmix", names=["second"]).run().losses
-    assert both[1] == pytest.approx(alone[0], abs=1e-5)
-    assert both[1] > risk[1] + 1e-4
-    with pytest.raises(ModelError, match="augmentation augmix: it is for images of one or three channels"):
-        training("none", algorithm="augmix", task=ADD, rows=additions())
 
 
 def test_spectrograms_are_augmented_along_time_and_frequency() -> None:

@@ -104,14 +104,6 @@ def test_other_training_rows_are_a_training_of_their_own(tmp_path: Path) -> None
     assert len(list(tmp_path.glob("*.pt"))) == 2
 
 
-def test_replicas_that_stop_early_stop_at_different_steps() -> None:
-    train = rows().train
-    fit = fitted(made(check_every=1, patience=1), SLOWER, given=FitInput(train, train))
-    steps = [fit.replica(member).remarks["steps"] for member in SLOWER]
-    assert steps == sorted(set(steps), reverse=True)
-    assert steps[0] == 12
-
-
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
 def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share: float, tmp_path: Path) -> None:
     fitted(made(), SEEDS, tmp_path)

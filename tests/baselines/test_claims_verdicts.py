@@ -79,53 +79,50 @@ def judged(rule: dict, direction: bool = False, **scores: Measurement) -> str:
     return result.verdict
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
-    [(0.5, 0.7, "reproduced"), (0.1, 0.3, "not reproduced"), (0.3, 0.6, "inconclusive"), (0.4, 0.6, "reproduced")],
-)
-def test_a_rule_holds_where_the_whole_interval_is_on_its_side(low, high, verdict):
-    at = Measurement((low + high) / 2, low, high)
-    assert judged({"shape": "at_least", "quantity": "x", "limit": 0.4}, x=at) == verdict
-    turned = Measurement(-at.value, -high, -low)
-    assert judged({"shape": "at_most", "quantity": "x", "limit": -0.4}, x=turned) == verdict
-    shifted = Measurement(at.value - 0.4, low - 0.4, high - 0.4)
-    assert judged({"shape": "at_least", "quantity": "x", "limit": 0.0}, x=shifted) == verdict
+YES, NO, OPEN = "reproduced", "not reproduced", "inconclusive"
+LEAST = {"shape": "at_least", "quantity": "x", "limit": 0.4}
+WITHIN = {"shape": "within", "quantity": "x", "published": "test", "by": 0.02}
+POSITIVE = {"shape": "positive", "quantity": "x"}
+ORDER = {"shape": "order", "quantities": ["x", "y"]}
+
+
+def ends(low: float, high: float) -> Measurement:
+    return Measurement((low + high) / 2, low, high)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("rule", "scores", "verdict"),
     [
-        (0.005, 0.015, "reproduced"),
-        (0.1, 0.2, "not reproduced"),
-        (0.0, 0.5, "inconclusive"),
-        (-0.2, 0.0, "inconclusive"),
+        (LEAST, [(0.5, 0.7)], YES),
+        (LEAST, [(0.1, 0.3)], NO),
+        (LEAST, [(0.3, 0.6)], OPEN),
+        (LEAST, [(0.4, 0.6)], YES),
+        (WITHIN, [(0.005, 0.015)], YES),
+        (WITHIN, [(0.1, 0.2)], NO),
+        (WITHIN, [(0.0, 0.5)], OPEN),
+        (WITHIN, [(-0.2, 0.0)], OPEN),
+        (POSITIVE, [(0.0, 0.2)], OPEN),
+        (POSITIVE, [(0.0, 0.0)], NO),
+        (ORDER, [(0.4, 0.6), (0.1, 0.3)], YES),
+        (ORDER, [(0.4, 0.6), (0.3, 0.6)], OPEN),
+        (ORDER | {"by": 0.6}, [(0.4, 0.6), (0.1, 0.3)], NO),
     ],
 )
-def test_a_value_is_within_reach_of_the_published_one_where_its_whole_interval_is(low, high, verdict):
-    rule = {"shape": "within", "quantity": "x", "published": "test", "by": 0.02}
-    assert judged(rule, x=Measurement((low + high) / 2, low, high)) == verdict
+def test_a_rule_holds_where_the_whole_interval_is_on_its_side(rule, scores, verdict):
+    each = dict(zip("xy", (ends(*score) for score in scores), strict=False))
+    assert judged(rule, **each) == verdict
+    if rule == LEAST:
+        assert (
+            judged({"shape": "at_most", "quantity": "x", "limit": -0.4}, x=ends(*(-scores[0][k] for k in (1, 0))))
+            == verdict
+        )
 
 
-def test_zero_is_not_positive():
-    assert judged({"shape": "positive", "quantity": "x"}, x=Measurement(0.1, 0.0, 0.2)) == "inconclusive"
-    assert judged({"shape": "positive", "quantity": "x"}, x=make_exact(0.0)) == "not reproduced"
-
-
-def test_a_direction_is_judged_by_the_value_alone():
-    wide = Measurement(0.1, -1.0, 1.0)
-    assert judged({"shape": "positive", "quantity": "x"}, x=wide) == "inconclusive"
-    assert judged({"shape": "positive", "quantity": "x"}, direction=True, x=wide) == "reproduced"
-
-
-def test_scores_are_in_order_where_their_difference_is_clear():
-    rule = {"shape": "order", "quantities": ["x", "y"]}
-    assert judged(rule, x=Measurement(0.5, 0.4, 0.6), y=Measurement(0.2, 0.1, 0.3)) == "reproduced"
-    assert judged(rule, x=Measurement(0.5, 0.4, 0.6), y=Measurement(0.45, 0.3, 0.6)) == "inconclusive"
-    assert judged(rule | {"by": 0.6}, x=Measurement(0.5, 0.4, 0.6), y=Measurement(0.2, 0.1, 0.3)) == "not reproduced"
-
-
-def test_what_is_not_defined_is_inconclusive():
-    assert judged({"shape": "positive", "quantity": "x"}, x=Measurement(0.0, why="one seed")) == "inconclusive"
+def test_a_direction_is_judged_by_the_value_alone_and_what_is_not_defined_is_inconclusive():
+    assert judged(POSITIVE, x=Measurement(0.1, -1.0, 1.0)) == OPEN
+    assert judged(POSITIVE, direction=True, x=Measurement(0.1, -1.0, 1.0)) == YES
+    assert judged(POSITIVE, x=Measurement(0.0, why="one seed")) == OPEN
+    assert judged(POSITIVE, x=make_exact(0.0)) == NO
 
 
 def test_the_interval_of_a_sum_is_that_of_independent_parts():
@@ -136,23 +133,25 @@ def test_the_interval_of_a_sum_is_that_of_independent_parts():
     assert result.high == pytest.approx(0.3 + (0.2**2 + 0.1**2) ** 0.5)
 
 
-def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise():
-    def said(verdict):
-        return judge_of(verdict)
-
-    holds, fails, unclear = (said(item) for item in ("reproduced", "not reproduced", "inconclusive"))
-    assert combine_verdicts([], [holds, holds], "seen")[0] == "reproduced"
-    assert combine_verdicts([], [holds, unclear], "seen")[0] == "inconclusive"
-    assert combine_verdicts([], [unclear, fails], "seen")[0] == "not reproduced"
-    verdict, reason = combine_verdicts([fails], [holds], "seen")
-    assert (verdict, reason) == ("inconclusive", "the premise is not met: x: y")
-    verdict, reason = combine_verdicts([], [holds], "from memory")
-    assert verdict == "comparison"
-    assert "by the rule reproduced" in reason
-
-
-def judge_of(verdict: str):
-    return RuleVerdict("x", verdict, "y")
+@pytest.mark.parametrize(
+    ("premise", "rules", "mark", "verdict", "reason"),
+    [
+        (YES, (YES, YES), "seen", YES, "x: y; x: y"),
+        (YES, (YES, OPEN), "seen", OPEN, "x: y"),
+        (YES, (OPEN, NO), "seen", NO, "x: y"),
+        (NO, (YES,), "seen", OPEN, "the premise is not met: x: y"),
+        (
+            YES,
+            (YES,),
+            "from memory",
+            "comparison",
+            "what is published is from memory, so no verdict; by the rule reproduced: x: y",
+        ),
+    ],
+)
+def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise(premise, rules, mark, verdict, reason):
+    judgements = [RuleVerdict("x", item, "y") for item in rules]
+    assert combine_verdicts([RuleVerdict("x", premise, "y")], judgements, mark) == (verdict, reason)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .small_sequences import alone, batch, check_alike, clock, risk, training
+from .small_sequences import alone, check_alike, risk, training
+from .small_stacks import batch_of, clock_of
 from .toys import Rows, commands
 
 
@@ -29,7 +30,7 @@ def test_the_pace_is_the_competence_of_platanios() -> None:
     built = training("transformer", "curriculum", each, 8)
     for step in range(8):
         built.in_stage = step
-        share = built.stack.algorithm.share(clock(built))  # type: ignore[operator]
+        share = built.stack.algorithm.share(clock_of(built))  # type: ignore[operator]
         linear = min(1.0, step * (1 - 0.1) / 4 + 0.1)
         root = min(1.0, (step * (1 - 0.2**2) / 8 + 0.2**2) ** 0.5)
         torch.testing.assert_close(share, torch.tensor([linear, root], dtype=torch.float64), rtol=0, atol=1e-12)
@@ -37,7 +38,7 @@ def test_the_pace_is_the_competence_of_platanios() -> None:
 
 def test_a_batch_holds_only_rows_that_are_let_in() -> None:
     built = curriculum(start=0.25, until=1.0, batch_size=64)
-    chosen = built.stack.algorithm.choose_rows(batch(built), clock(built))  # type: ignore[operator]
+    chosen = built.stack.algorithm.choose_rows(batch_of(built), clock_of(built))  # type: ignore[operator]
     length = built.data.lengths
     assert chosen.rows.unique().numel() == 9, "a quarter of 36 rows"
     assert int(length[chosen.rows].max()) == int(length.sort().values[8])
@@ -76,7 +77,7 @@ def test_rows_are_drawn_by_weight_within_their_share() -> None:
 def test_one_step_descends_the_mean_loss_of_the_chosen_rows() -> None:
     built = curriculum(count=2, start=0.25, until=1.0)
     before = [alone(built.stack.network, position) for position in range(2)]
-    chosen = built.stack.algorithm.choose_rows(batch(built), clock(built))  # type: ignore[operator]
+    chosen = built.stack.algorithm.choose_rows(batch_of(built), clock_of(built))  # type: ignore[operator]
     built.step()
     for position, plain in enumerate(before):
         rows = chosen.rows[position]
@@ -101,7 +102,7 @@ def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:
     assert built.stages == (5, 5)
     for _ in range(4):
         built.step()
-    assert torch.equal(built.stack.algorithm.choose_rows(batch(built), clock(built)).rows, batch(built).rows)  # type: ignore[operator]
+    assert torch.equal(built.stack.algorithm.choose_rows(batch_of(built), clock_of(built)).rows, batch_of(built).rows)  # type: ignore[operator]
     teacher, data = built.stack.network, built.data
     built.stack.algorithm.next_stage(1, teacher, data, built.stack.answer)
     logits = torch.cat([alone(teacher, position)(*(x[None] for x in data.inputs)) for position in range(2)])
@@ -116,7 +117,7 @@ def test_a_heavy_row_keeps_its_share_of_what_is_let_in() -> None:
     shortest = curriculum().stack.algorithm.order[0, 0]
     rows.columns["weight"][int(shortest)] = 36 - 35 / 2  # about half of a third
     built = curriculum(rows=rows, start=0.5, until=1.0, batch_size=4096)
-    chosen = built.stack.algorithm.choose_rows(batch(built), clock(built)).rows  # type: ignore[operator]
+    chosen = built.stack.algorithm.choose_rows(batch_of(built), clock_of(built)).rows  # type: ignore[operator]
     total = rows.columns["weight"].sum()
     expected = rows.columns["weight"][int(shortest)] / (0.5 * total)
     assert float((chosen == shortest).double().mean()) == pytest.approx(expected, abs=0.03)
@@ -148,24 +149,11 @@ def test_the_kernel_is_the_cosine_of_counted_n_grams(grams: int) -> None:
                 assert float(result[k, i, j]) == pytest.approx(dot / norm if norm else 0.0, abs=1e-12)
 
 
-def test_meta_test_rows_are_like_their_rows_the_more_the_colder() -> None:
-    alike = []
-    for temperature in (10.0, 0.1, 0.01):
-        built = training("transformer", "meta_compositional", [{"temperature": temperature, "batch_size": 400}])
-        drawn = batch(built)
-        result = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
-        assert not (result.rows == drawn.rows).any(), "never the row itself"
-        source = built.data.inputs[0]
-        kernel = spectrum_kernel(source[drawn.rows[0]][None], source[result.rows[0]][None], 3)[0]
-        alike.append(float(kernel.diagonal().mean()))
-    assert alike[0] < alike[1] < alike[2]
-
-
 def test_meta_test_rows_are_drawn_from_the_softmax_of_the_kernel() -> None:
     own = {"temperature": 0.5, "batch_size": 3600, "pool_rows": 500}
     built = training("transformer", "meta_compositional", [own])
-    drawn = batch(built)
-    result = built.stack.algorithm.similar(drawn, clock(built)).rows[0]  # type: ignore[operator]
+    drawn = batch_of(built)
+    result = built.stack.algorithm.similar(drawn, clock_of(built)).rows[0]  # type: ignore[operator]
     source = built.data.inputs[0][None]
     scores = spectrum_kernel(source[:, :1], source, 3)[0, 0] / 0.5
     scores[0] = -torch.inf
@@ -191,8 +179,8 @@ def meta_loss(network: Any, train: Sequence[Tensor], test: Sequence[Tensor], own
 def test_a_step_is_that_of_the_papers_objective_in_each_replica(network: str, second: bool) -> None:
     built = training(network, "meta_compositional", [own | {"second_order": second} for own in EACH], 3)
     for _ in range(2):
-        before, drawn = [alone(built.stack.network, position) for position in range(2)], batch(built)
-        test = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
+        before, drawn = [alone(built.stack.network, position) for position in range(2)], batch_of(built)
+        test = built.stack.algorithm.similar(drawn, clock_of(built))  # type: ignore[operator]
         built.step()
         for position, plain in enumerate(before):
             pairs = [[x[position : position + 1] for x in item.inputs] for item in (drawn, test)]
@@ -204,13 +192,3 @@ def test_a_step_is_that_of_the_papers_objective_in_each_replica(network: str, se
                 for p, g in zip(plain.parameters(), gradients, strict=True):
                     p -= 0.5 * g
             check_alike(alone(built.stack.network, position), plain, 1e-10)
-
-
-def test_without_an_inner_step_it_is_the_loss_of_both_batches() -> None:
-    built = training("lstm", "meta_compositional", [{"inner_lr": 0.0}])
-    drawn, network = batch(built), built.stack.network
-    test = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
-    expected = sum(risk(network(*item.inputs), item.target[0]) for item in (drawn, test))
-    torch.testing.assert_close(
-        built.stack.algorithm.loss(network, drawn, clock(built))[0], expected, rtol=0, atol=1e-12
-    )

@@ -1,6 +1,5 @@
 """Algorithms for several environments that add parts, look a step ahead or read rows beside others: by plain formulas."""
 
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -96,27 +95,6 @@ def test_pego_that_pretrains_to_the_end_freezes_nothing() -> None:
         training.step()
     assert not training.stack.algorithm.frozen.any()
     assert not torch.equal(before, weights(training, 0)["hidden.0.weight"])
-
-
-def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_other() -> None:
-    each = [PEGO | {"orthogonality": 0.3, "lr": 0.1}, PEGO | {"orthogonality": 2.0, "lr": 0.1}]
-    training = begun("pego", *(item | {"pretrain_percent": 0} for item in each))
-    with torch.no_grad():
-        training.stack.network.hidden[0].up.weight.normal_()
-    batch, before = batch_of(training), [weights(training, k) for k in (0, 1)]
-    losses, expected = loss_of(training), []
-    for k, w in enumerate(before):
-        base = w["hidden.0.weight"].detach()
-        pairs = zip(w["hidden.0.up.weight"].split(2, dim=1), w["hidden.0.down.weight"].split(2), strict=True)
-        updates = [up @ down for up, down in pairs]
-        penalty = sum((base @ update.T).abs().sum() for update in updates)
-        penalty = penalty + sum((a @ b.T).abs().sum() for a, b in combinations(updates, 2))
-        x, y = batch.inputs[1][k], batch.target[k]
-        z = torch.relu(x @ (base + sum(updates)).T + w["hidden.0.bias"].detach())
-        expected.append(F.cross_entropy(head(w, z), y) + each[k]["orthogonality"] * penalty)
-    training.step()
-    assert close(losses, torch.stack(expected))
-    assert moved_along(training, before, expected)
 
 
 def test_endef_mixes_in_what_entities_alone_say_and_learns_that_too() -> None:

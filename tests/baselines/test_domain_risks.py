@@ -1,7 +1,5 @@
 """Algorithms that weight, penalise or align the risks of environments: plain loops, for every replica with its own settings."""
 
-from typing import Any
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -13,46 +11,34 @@ from farshift.baselines.algorithms.eqrm import kernel_quantile
 from farshift.baselines.algorithms.mixup import draw_shares
 from farshift.baselines.encoding.encoding import EOS, PAD
 from farshift.baselines.replicas.rng import draw_permutations, make_keys
-from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.sampler import Batch
 from scipy.optimize import brentq
 from scipy.stats import norm
-from torch import Tensor, nn
+from torch import Tensor
 
-from .three_environments import (
+from .small_stacks import (
+    ADAM,
     ENVIRONMENTS,
-    ROWS,
-    STEPS,
-    Environments,
-    assert_trains_as,
-    data,
-    environments,
-    losses,
-    plain,
-    risks,
-    training,
+    PLAIN,
+    batch_of,
+    begun,
+    clock_of,
+    close,
+    encode,
+    head,
+    rows,
+    weights,
 )
-
-TWO: tuple[dict[str, Any], dict[str, Any]] = ({"penalty": 0.5}, {"penalty": 7.0})
-
-
-def vrex(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
-    each = risks(model, given)
-    return each.mean() + settings["penalty"] * ((each - each.mean()) ** 2).mean()
 
 
 @pytest.mark.parametrize("restart", [True, False])
-def test_an_annealed_penalty_waits_for_its_share_of_the_steps_and_may_forget_the_momentum(restart: bool) -> None:
-    class Annealed:
-        step = 0
-
-        def __call__(self, model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
-            weight = settings["penalty"] if self.step >= 2 else settings["penalty_before"]
-            self.step += 1
-            return vrex(model, given, {"penalty": weight})
-
-    train = training("vrex", *TWO, anneal_percent=40, restart=restart, penalty_before=0.25)
-    assert_trains_as(train, Annealed, restarts=(2,) if restart else ())
+def test_a_penalty_may_forget_the_optimisers_moments_when_it_reaches_its_full_weight(restart: bool) -> None:
+    train = begun("vrex", {}, common=ADAM | {"anneal_percent": 50, "restart": restart}, steps=4)
+    steps = []
+    for _ in range(4):
+        train.step()
+        steps.append(train.optimiser_steps["main"].optimiser.state()["steps"])
+    assert steps == ([1, 2, 1, 2] if restart else [1, 2, 3, 4])
 
 
 def test_causirl_aligns_two_mixtures_of_the_environments() -> None:
@@ -82,33 +68,22 @@ def test_the_risk_of_an_environment_of_texts_is_the_mean_over_texts_of_the_mean_
     torch.testing.assert_close(of_environments(lambda: logits, batch), texts.view(2, 2, 2).mean(-1))
 
 
-class GroupDRO:
-    """Algorithm 1 of the paper, with its adjustment for group sizes."""
-
-    def __init__(self, sizes: list[int]) -> None:
-        self.q, self.sizes = torch.ones(len(sizes), dtype=torch.float64), torch.tensor(sizes, dtype=torch.float64)
-
-    def __call__(self, model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
-        each = risks(model, given)
-        adjusted = each.detach() + settings["adjustment"] / self.sizes.sqrt()
-        self.q = self.q * torch.exp(settings["step_size"] * adjusted)
-        self.q = self.q / self.q.sum()
-        return (self.q * each).sum()
-
-
-def test_group_dro_moves_weight_to_the_groups_of_greater_risk() -> None:
-    each = ({"step_size": 0.1, "adjustment": 0.0}, {"step_size": 2.0, "adjustment": 3.0})
-    weight = torch.ones(1, 4 * ROWS * ENVIRONMENTS, dtype=torch.float64)
-    weight[0, : 4 * ROWS] = 2
-    train = training("group_dro", *each, given=data(weight=weight))
-    assert_trains_as(train, lambda: GroupDRO([8 * ROWS, 4 * ROWS, 4 * ROWS]))
-    weights = train.stack.algorithm.log_weights.exp()
-    assert weights.sum(1).tolist() == pytest.approx([1, 1])
-    assert weights[1].max() > weights[0].max() > 1 / ENVIRONMENTS
+def test_group_weights_sum_to_one_and_a_heavier_group_is_adjusted_less() -> None:
+    data = rows()
+    data = data.changed(torch.where(data.group == 0, 4.0, 1.0)[None].double(), data.target)
+    train = begun("group_dro", {"step_size": 0.1, "adjustment": 0.0}, {"step_size": 2.0, "adjustment": 3.0}, data=data)
+    algorithm = train.stack.algorithm
+    assert algorithm.reach[0].tolist() == pytest.approx([1 / 4, 1 / 2, 1 / 2])
+    train.step()
+    weights_now = algorithm.log_weights.exp()
+    assert weights_now.sum(1).tolist() == pytest.approx([1, 1])
+    assert weights_now[1].max() > weights_now[0].max() > 1 / ENVIRONMENTS
 
 
 def test_group_weights_move_once_in_a_sharpness_aware_step() -> None:
-    plain_step, sharp = (training("group_dro", {"sharpness": rho, "step_size": 1.0}) for rho in (0.0, 1e-9))
+    plain_step, sharp = (
+        begun("group_dro", {"sharpness": rho, "step_size": 1.0}, names=("same",)) for rho in (0.0, 1e-9)
+    )
     plain_step.step()
     sharp.step()
     moved = sharp.stack.algorithm.log_weights
@@ -163,21 +138,20 @@ def test_equal_risks_have_their_own_value_as_quantile_and_a_finite_gradient() ->
 
 def test_eqrm_minimises_the_mean_risk_first_and_the_quantile_after_at_another_rate() -> None:
     each = ({"quantile": 0.6, "quantile_lr": 0.01}, {"quantile": 0.95, "quantile_lr": 0.3})
-    train = training("eqrm", *each, burn_in_percent=40, momentum=0.0)
-    models = [plain(train.stack.network, replica) for replica in range(2)]
-    for step in range(STEPS):
-        expected = []
-        for model, own, replica in zip(models, each, range(2), strict=True):
-            result = risks(model, environments(train, replica, step))
-            alpha = torch.tensor([own["quantile"]], dtype=torch.float64)
-            loss = result.mean() if step < 2 else kernel_quantile(result[None], alpha)[0]
-            gradients = torch.autograd.grad(loss, list(model.parameters()))
-            with torch.no_grad():
-                for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-                    parameter -= (0.1 if step < 2 else own["quantile_lr"]) * gradient
-            expected.append(loss.item())
+    train = begun("eqrm", *each, common=PLAIN | {"burn_in_percent": 40}, steps=5)
+    for step in range(5):
+        batch, before = batch_of(train), [weights(train, k) for k in (0, 1)]
         train.step()
-        assert train.losses.tolist() == pytest.approx(expected, rel=1e-10)
+        for k, (w, own) in enumerate(zip(before, each, strict=True)):
+            parts = zip(batch.inputs[1][k].chunk(ENVIRONMENTS), batch.target[k].chunk(ENVIRONMENTS), strict=True)
+            risks = torch.stack([F.cross_entropy(head(w, encode(w, x)), y) for x, y in parts])
+            alpha = torch.tensor([own["quantile"]], dtype=torch.float64)
+            loss = risks.mean() if step < 2 else kernel_quantile(risks[None], alpha)[0]
+            assert train.losses[k].item() == pytest.approx(loss.item(), rel=1e-10)
+            slopes = torch.autograd.grad(loss, list(w.values()))
+            rate = 0.1 if step < 2 else own["quantile_lr"]
+            for (name, after), slope in zip(weights(train, k).items(), slopes, strict=True):
+                assert close(after, w[name] - rate * slope)
 
 
 def test_successors_are_one_circle_through_all_environments() -> None:
@@ -191,24 +165,26 @@ def test_successors_are_one_circle_through_all_environments() -> None:
 
 
 def test_shares_have_the_spread_of_each_replicas_beta() -> None:
-    train = training("mixup", {"alpha": 0.2}, {"alpha": 8.0})
+    train = begun("mixup", {"alpha": 0.2}, {"alpha": 8.0})
     drawn = draw_shares(train.stack.hyperparameters, train.stack.keys, 20000).numpy()
     assert drawn.mean(axis=1) == pytest.approx([0.5, 0.5], abs=0.01)
     assert drawn.var(axis=1) == pytest.approx([1 / (4 * (2 * alpha + 1)) for alpha in (0.2, 8.0)], rel=0.05)
 
 
 def test_a_pair_of_weighted_rows_counts_by_the_product_of_their_weights() -> None:
-    weight = torch.tensor([[1.0, 3.0, 0.0, 2.0]] * 1, dtype=torch.float64).repeat(1, ENVIRONMENTS * ROWS)
-    train = training("mixup", {}, batch_size=0, given=data(weight=weight))
-    [(batch, _)] = train.sampler.batches(0)
-    partner = draw_permutations(StepState(0, STEPS, 0, 0, train.stack.keys).draw("partners"), weight.shape[1])[0]
-    share = draw_shares(train.stack.hyperparameters, StepState(0, STEPS, 0, 0, train.stack.keys).draw("shares"), 1)[0]
-    model, x, y = plain(train.stack.network, 0), batch.inputs[1][0], batch.target[0]
-    logits = model(share * x + (1 - share) * x[partner])
+    data = rows()
+    data = data.changed(torch.tensor([[1.0, 3.0, 0.0, 2.0]], dtype=torch.float64).repeat(1, 3), data.target)
+    train = begun("mixup", {}, common=PLAIN | {"batch_size": 0}, data=data)
+    batch, clock, w = batch_of(train), clock_of(train), weights(train, 0)
+    partner = draw_permutations(clock.draw("partners"), len(data))[0]
+    share = draw_shares(train.stack.hyperparameters, clock.draw("shares"), 1)[0]
+    x, y = batch.inputs[1][0], batch.target[0]
+    logits = head(w, encode(w, share * x + (1 - share) * x[partner]))
     errors = share * F.cross_entropy(logits, y, reduction="none")
     errors = errors + (1 - share) * F.cross_entropy(logits, y[partner], reduction="none")
-    both = weight[0] * weight[0][partner]
-    assert losses(train).item() == pytest.approx(((both * errors).sum() / both.sum()).item())
+    both = data.weight[0] * data.weight[0][partner]
+    train.step()
+    assert train.losses.item() == pytest.approx(((both * errors).sum() / both.sum()).item())
 
 
 @pytest.mark.parametrize(("outputs", "width", "numeric"), [(3, 2, False), (1, 4, True)])

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 import torch
 from encoded_files import picture
-from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.stored_rows import PixelRows
 from farshift.baselines.running.listing import list_algorithms
@@ -21,7 +20,7 @@ from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs.load import find_streamed_inputs
+from farshift.benchmarks.model_inputs.load import StreamedFiles
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData, ModelError
 from farshift.core.progress import report_to
@@ -109,35 +108,6 @@ def test_both_feeds_have_the_same_losses_and_lead_to_the_same_replicas(case: str
         np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
     for item, other in zip(resident, streamed, strict=True):
         np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", [name for name in KNOWN if "classification" in KNOWN[name]["tasks"]])
-def test_every_algorithm_trains_on_streamed_pictures(name: str, losses: list[list[float]]) -> None:
-    own = {} if KNOWN[name]["defaults"].get("batch_size") == 0 else {"batch_size": 6}
-    own |= {"memo": {"views": 2}, "eiil": {"assignment_steps": 20}}.get(name, {})
-    result = []
-    for how in ("resident", "streamed"):
-        losses.clear()
-        fit = fitted(how, SEEDS[:1], steps=4, algorithm=name, **{"batch_size": 6, "chunk": 0} | own)
-        try:
-            result.append([*losses, *(scores.tolist() for scores in outcome(fit, SEEDS[:1]) if scores is not None)])
-        except ModelError as error:
-            result.append([str(error)])
-    for item, other in zip(*result, strict=True):
-        if isinstance(item, str):
-            assert item == other
-        else:
-            np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("case", ["plain", "two stages, rows weighted anew", "early stopping"])
-def test_a_streamed_training_that_is_killed_goes_on_to_the_same_bits(case: str, tmp_path: Path) -> None:
-    clean = outcome(fitted("streamed", steps=12, **CASES[case]))
-    code = killed_before(Training, "step", 7, lambda: fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
-    assert code == -9
-    again = outcome(fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
-    for item, other in zip(clean, again, strict=True):
-        np.testing.assert_array_equal(item, other)
 
 
 def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +271,7 @@ def pictures() -> tuple[StreamedPart, ModelRows]:
 
 def make_streamed_rows(part: StreamedPart, task: Task) -> ModelRows:
     """A streamed part as training rows: labels are read here, inputs when they are drawn."""
-    columns: dict[str, Any] = dict(find_streamed_inputs(part, task.inputs))
+    columns: dict[str, Any] = {name: StreamedFiles(part, name) for name in task.inputs}
     columns[task.label] = np.concatenate([batch[task.label] for batch in part.batches(4096, columns=[task.label])])
     columns["weight"] = np.ones(len(part), np.int64)
     return ModelRows(columns, part.row_ids, part.name, part.identity)
@@ -359,9 +329,3 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
     object.__setattr__(part.store, "table", other)
     with pytest.raises(BadData, match=r"^row [0-9a-f]{16} differs from the manifest \(held row 29; "):
         fitted_store(rows, TASK, feed="streamed")
-
-
-def test_a_text_is_no_input_that_is_streamed(tmp_path):
-    part, _ = pictures()
-    with pytest.raises(FarshiftError, match="the column 'note' is string: only images and audio files can be streamed"):
-        make_streamed_rows(part, replace(TASK, inputs=("note",)))

@@ -14,21 +14,18 @@ from encoded_files import folder as in_folder
 from encoded_files import picture, sound
 from farshift import FarshiftError
 from farshift.baselines.encoding import frozen
-from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.frozen import FrozenColumns, digest_encoder
 from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, ModelError
 from farshift.loaders.batching.audio import read_samples
 from PIL import Image
-from sklearn.linear_model import Ridge
 
-from .toys import Rows, recipe, trained, words
+from .toys import words
 
 pytest.importorskip("transformers")
 
 READ = Task("classification", ("command",), "turn", classes=2)
-RATED = Task("regression", ("command",), "turn")
 SEEN = Task("classification", ("picture",), "shape", classes=2)
 TEXTS = ["walk left twice", "run", "", "look right A B Q : ? . 0 1", "walk left twice", "jump jump"]
 MOMENTS = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.5]}
@@ -187,21 +184,6 @@ def test_brightness_is_measured_on_training_rows(folders: dict[str, Path]) -> No
     assert not np.allclose(encoder.columns(dark)["picture"], own.columns(dark)["picture"], atol=1e-3)
     scaled = {"picture": dark["picture"] / np.float32(bright["picture"].max()) * np.float32(dark["picture"].max())}
     assert np.allclose(encoder.columns(dark)["picture"], own.columns(scaled)["picture"], atol=1e-5)
-
-
-def test_features_train_a_probe_that_tells_numbers(folders: dict[str, Path]) -> None:
-    commands = [f"{verb} {turn}" for verb in ("walk", "run", "look", "jump") for turn in ("left", "right")]
-    rows = Rows(command=words(commands), turn=100 + 10.0 * np.arange(8))
-    encoder = FrozenColumns(str(folders["bert"]), RATED, rows.columns)
-    read = encoder.columns(rows.columns)
-    features = RowEncoding(RATED, read).features(read)
-    assert features.shape == (8, 16)
-    assert Ridge(alpha=1e-6).fit(features, rows.columns["turn"]).predict(features) == pytest.approx(
-        rows.columns["turn"], abs=0.5
-    )
-    built = recipe("linear", 1500, lr=0.05, batch_size=0).model_copy(update={"encoder": str(folders["bert"])})
-    result: Any = trained(built, RATED, rows).predict(rows.only("command"))
-    assert np.corrcoef(result.prediction, rows.columns["turn"])[0, 1] > 0.95
 
 
 def test_other_inputs_are_left_as_they_are(folders: dict[str, Path]) -> None:

@@ -13,11 +13,11 @@ from farshift.baselines.layers.convolution import Conv2d, halve_by_max
 from farshift.baselines.layers.norm import BatchNorm
 from farshift.baselines.networks import cnn, grey_mlp, mlp, resnet
 from farshift.baselines.replicas.rng import Rng, make_keys
-from farshift.baselines.replicas.stacked import attach_rng, count_parameters, select_replicas, stack_networks
+from farshift.baselines.replicas.stacked import attach_rng, count_parameters, stack_networks
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
-from .side_by_side import agrees, built, trained
+from .side_by_side import agrees, built
 
 SHAPES = [(8, 8), (2, 14, 14), (9, 7, 3), (28, 28)]
 SMALL: dict[str, dict[str, Any]] = {
@@ -155,16 +155,6 @@ def test_a_batch_of_one_value_cannot_be_normalised_in_training() -> None:
     assert layer.eval()(torch.randn(1, 1, 5, 1, 1)).isfinite().all()
 
 
-def test_a_picked_replica_takes_its_running_statistics_along() -> None:
-    layer = built(lambda: BatchNorm(2), 3)
-    layer(torch.randn(3, 9, 2, dtype=torch.float64) + torch.arange(3).view(3, 1, 1))
-    item = select_replicas(layer, [2])
-    stored = layer.running_mean.clone()
-    assert torch.equal(item.running_mean, stored[2:])
-    item(torch.randn(1, 9, 2, dtype=torch.float64))
-    assert torch.equal(layer.running_mean, stored)
-
-
 def test_an_image_of_odd_sides_is_halved_without_losing_a_pixel() -> None:
     x = torch.arange(2 * 15, dtype=torch.float64).view(2, 1, 1, 3, 5)
     assert halve_by_max(x)[1, 0, 0].tolist() == [[21, 23, 24], [26, 28, 29]]
@@ -195,26 +185,6 @@ def test_an_image_network_reads_images_of_any_size(name: str, shape: tuple[int, 
     network = built(lambda: NETWORKS[name](sizes(shape), SMALL[name]), 2).eval()
     assert network(*images(shape, 2)).shape == (2, 6, 4)
     assert agrees(network, *images(shape, 2))
-
-
-def stripes(rows: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Flat 8 x 8 images with one bright row (class 0) or column (class 1) anywhere, in noise: (1, rows, 64), (1, rows)."""
-    draw = np.random.default_rng(seed)
-    pixels, upright = draw.random((rows, 8, 8)) * 0.8, draw.integers(0, 2, rows)
-    for position in range(rows):
-        image = pixels[position].T if upright[position] else pixels[position]
-        image[draw.integers(8)] += 0.8
-    return torch.from_numpy(pixels.reshape(1, rows, 64)), torch.from_numpy(upright)[None]
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_an_image_network_learns_to_tell_rows_from_columns(name: str) -> None:
-    pixels, target = stripes(100, 0)
-    network = built(lambda: NETWORKS[name](sizes((8, 8), 2), SMALL[name] | {"widths": [8, 16], "width": 32}), 1)
-    trained(network, (torch.zeros(1, 100, 0), pixels), target, ["a"], 60)
-    unseen, truth = stripes(200, 1)
-    logits = network.eval()(torch.zeros(1, 200, 0), unseen)
-    assert (logits.argmax(dim=-1) == truth).double().mean() > 0.9
 
 
 def test_the_cnn_is_convolutions_pooling_and_dense_layers_of_torch() -> None:

@@ -104,13 +104,6 @@ def test_each_piece_is_normalised_by_its_own_moments_and_the_running_ones_see_th
         assert torch.allclose(layer.running_var[replica], plain.running_var, atol=1e-12)
 
 
-def test_answers_are_those_of_the_running_moments_whatever_the_batch() -> None:
-    layer, x = built(lambda: BatchNorm(3, ghost=4), REPLICAS), batch(12)
-    layer(x)
-    layer.eval()
-    assert torch.equal(layer(x)[:, 5:6], layer(x[:, 5:6]))
-
-
 def test_a_resnet_passes_the_rows_of_a_ghost_batch_to_all_its_layers() -> None:
     sizes = Sizes(2, numbers=64, shape=(8, 8))
     created = resnet.Network(sizes, {"widths": [4, 8], "activation": "gelu", "ghost": 16})
@@ -243,38 +236,12 @@ def test_first_and_second_derivatives_equal_finite_differences(kind: str) -> Non
     assert torch.autograd.gradgradcheck(function, inputs(kind))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_gradient_that_can_be_differentiated_equals_the_hand_written_one(kind: str) -> None:
-    given, function = inputs(kind), getattr(recurrence, kind)
-    plain = torch.autograd.grad(function(*given)[0].square().sum(), given)
-    again = torch.autograd.grad(function(*given)[0].square().sum(), given, create_graph=True)
-    assert all(close(a, b) for a, b in zip(plain, again, strict=True))
-    assert not plain[0].requires_grad
-    assert again[0].requires_grad
-
-
 def test_a_tensor_given_as_hidden_state_and_cell_gets_both_gradients_once() -> None:
     x, into, again, bias, h, _ = inputs("lstm")
     item = torch.autograd.grad(recurrence.lstm(x, into, again, bias, h, h)[0].sum(), h, create_graph=True)[0]
     h_, c_ = h.detach().requires_grad_(), h.detach().requires_grad_()
     apart = torch.autograd.grad(recurrence.lstm(x, into, again, bias, h_, c_)[0].sum(), [h_, c_])
     assert close(item, apart[0] + apart[1])
-
-
-def test_an_lstm_of_which_only_the_cells_are_used_has_their_gradient() -> None:
-    given = inputs("lstm")
-    result = torch.autograd.grad(recurrence.lstm(*given)[1].sum(), given)
-    expected = torch.autograd.grad(recurrence.lstm_by_steps(*given)[1].sum(), given)
-    assert all(close(a, b) for a, b in zip(result, expected, strict=True))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_backward_pass_can_be_run_twice(kind: str) -> None:
-    given = inputs(kind)
-    out = getattr(recurrence, kind)(*given)[0].sum()
-    once = torch.autograd.grad(out, given, retain_graph=True)
-    twice = torch.autograd.grad(out, given)
-    assert all(torch.equal(a, b) for a, b in zip(once, twice, strict=True))
 
 
 def test_dropout_lies_between_layers_and_only_while_there_is_noise() -> None:
@@ -380,28 +347,6 @@ def test_what_is_taught_tells_a_machine_nothing_of_its_answer() -> None:
     network: Any = STACK.Network(Sizes(8, source=9), STACK.SETTINGS | {"width": 4})
     source = torch.randint(4, 9, (1, 2, 5))
     assert torch.equal(network(source, torch.full((1, 2, 4), 5)), network(source, torch.full((1, 2, 4), 6)))
-
-
-@pytest.mark.parametrize(("file", "settings"), [(STACK, {}), (TAPE, {"jumps": False})], ids=["stack", "tape"])
-def test_reversing_texts_of_up_to_six_is_learned_for_eighteen(file: Any, settings: dict[str, Any]) -> None:
-    words, replicas = 6, 2
-    sizes = Sizes(4 + words, source=4 + words, aligned=True)
-    network = built(lambda: file.Network(sizes, file.SETTINGS | {"width": 24} | settings), replicas, torch.float32)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
-    generator = torch.Generator().manual_seed(0)
-    for step in range(300):
-        length = int(torch.randint(1, 7, (), generator=generator))
-        source = torch.randint(4, 4 + words, (16, length), generator=generator).expand(replicas, -1, -1)
-        logits = network(source, source)
-        loss = F.cross_entropy(logits.flatten(0, 2), source.flip(-1).flatten())
-        optimiser.zero_grad()
-        (loss * replicas).backward()
-        for group in optimiser.param_groups:
-            group["lr"] = 0.01 * min(1, (step + 1) / 50)
-        optimiser.step()
-    long = torch.randint(4, 4 + words, (50, 18), generator=generator).expand(replicas, -1, -1)
-    exact = (network.generate(long, 0) == long.flip(-1)).float().mean(dim=(1, 2))
-    assert exact.max() > 0.95
 
 
 SOURCE = torch.tensor([[4, 5, 6, 7, 8], [8, 4, PAD, PAD, PAD], [5, 5, 5, PAD, PAD], [PAD] * 5])

@@ -12,14 +12,13 @@ from farshift.baselines.encoding.encoding import RowEncoding, SequenceEncoding, 
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.replicas.hyperparameters import Hyperparameters, make_stack_key
 from farshift.baselines.running.plan import compute_code_digest, make_suite_plans
-from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition, ModelError
 from farshift.core.plugins import load_module
 from torch import nn
 
+from .small_stacks import begun, wide_rows
 from .toys import ADD, TURN, Rows, accuracy, recipe, trained, words
-from .twelve_rows import rows, stack
 
 READERS = ("lstm", "gru", "elman", "rnn", "transformer", "decoder_transformer", "stack_rnn", "tape_rnn")
 
@@ -94,10 +93,7 @@ def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
 
 def test_an_early_stage_is_not_stopped_early() -> None:
     """Forward correction, whose first stage only estimates the matrix: it is kept until the second."""
-    data = rows()
-    locked = rows(6, seed=3)
-    training = Training(stack("forward_correction", [{"check_every": 1, "patience": 1}], data, 20), data, 20)
-    training.data.held_out["id_val"] = locked
+    training = begun("forward_correction", {}, common={"check_every": 1, "patience": 1}, data=wide_rows(), steps=20)
     for _ in range(10):
         training.step()
     assert len(training.stack) == 1
@@ -144,7 +140,7 @@ def test_additions_with_one_row_and_a_batch_larger_than_the_data_are_learned() -
 
 def test_a_parameter_whose_gradients_began_late_goes_on_from_a_saved_state() -> None:
     """A head that is switched on in the middle: its bias corrections are of its own steps."""
-    hyperparameters = stack("erm", [{"optimiser": "adamw", "lr": 0.1}], rows()).hyperparameters
+    hyperparameters = begun("erm", {}, common={"optimiser": "adamw"}).stack.hyperparameters
     built = [[nn.Parameter(torch.ones(1, 2)), nn.Parameter(torch.ones(1, 3))] for _ in range(2)]
     first, second = (optimiser(parameters, hyperparameters) for parameters in built)
     for step in range(6):

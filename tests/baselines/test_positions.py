@@ -208,29 +208,6 @@ def test_randomised_places_are_a_uniform_subset() -> None:
     assert ((result.mean(dim=0) - expected).abs() < 4 * error).all()
 
 
-def test_a_replica_draws_its_own_places_alone_or_among_many() -> None:
-    together = drawn(noisy(["a", "b", "c"]), 10, replicas=3)
-    assert len({tuple(row.tolist()) for row in together[:, 0]}) == 3
-    for position, name in enumerate("abc"):
-        assert torch.equal(drawn(noisy([name]), 10)[0], together[position])
-
-
-def test_a_replica_s_places_do_not_depend_on_how_far_others_are_padded() -> None:
-    alone, among = noisy(["a"]), noisy(["a", "b"])
-    among.longest = among.longest.repeat(2)
-    own = drawn(alone, 4)
-    both = among.added(zeros(9, 2), columns=torch.tensor([4, 9]))
-    assert torch.equal(both[0, :, :4], alone_again(4)[0])
-    assert among.longest.tolist() == [4, 9]
-    assert alone.longest.tolist() == [4]
-    assert own.shape[-1] == 4
-
-
-def alone_again(count: int) -> Tensor:
-    result: Tensor = noisy(["a"]).added(zeros(count))
-    return result
-
-
 def test_padding_before_a_row_takes_none_of_its_random_places() -> None:
     full = drawn(noisy(["a"]), 10)
     moved = drawn(noisy(["a"]), 10, skipped=torch.tensor([[0, 3]]))

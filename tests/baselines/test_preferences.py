@@ -1,5 +1,7 @@
 """Reward models of pairs: swapping the replies swaps the scores, and votes flip the pairs that were labelled wrongly."""
 
+from typing import Any
+
 import torch
 from farshift.baselines.algorithms.preference_strength import compute_strength
 from farshift.baselines.encoding.encoding import Sizes
@@ -7,7 +9,7 @@ from farshift.baselines.networks.reward import Network
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 
-from .twelve_rows import stack
+from .small_stacks import begun
 
 PART, SIZES = 3, Sizes(2, numbers=9)
 NONE = torch.zeros(1, 40, 0, dtype=torch.int64)
@@ -44,11 +46,18 @@ def test_cross_entropy_of_the_scores_is_the_loss_of_bradley_and_terry() -> None:
     torch.testing.assert_close(-torch.nn.functional.logsigmoid(apart)[0], expected)
 
 
+def begin(data: Data, own: dict[str, Any], steps: int) -> Training:
+    common = {"optimiser": "sgd", "momentum": 0.0, "lr": 0.5, "batch_size": 0, "width": 5} | own
+    names = ("replica 0",)
+    return begun(
+        "preference_strength", {}, network="reward", common=common, data=data, sizes=SIZES, steps=steps, names=names
+    )
+
+
 def test_votes_flip_the_pairs_that_were_labelled_wrongly_and_their_strength_is_the_margin() -> None:
     data, steps = pairs(wrong=4), 60
-    own = {"members": 2, "vote_percent": 50, "flip": 0.1, "margin": 0.5, "width": 5}
-    built = stack("preference_strength", [own], data, steps, network="reward", sizes=SIZES)
-    training = Training(built, data, steps)
+    own = {"members": 2, "vote_percent": 50, "flip": 0.1, "margin": 0.5}
+    training = begin(data, own, steps)
     for _ in range(steps):
         training.step()
     strength = compute_strength(training.stack.algorithm.scores, data.target)[0]
@@ -62,8 +71,8 @@ def test_votes_flip_the_pairs_that_were_labelled_wrongly_and_their_strength_is_t
 
 def test_a_margin_is_subtracted_from_the_difference_of_the_scores_in_the_last_stage_alone() -> None:
     data, steps = pairs(wrong=0), 4
-    own = {"members": 1, "vote_percent": 50, "flip": 0.0, "margin": 2.0, "width": 5}
-    training = Training(stack("preference_strength", [own], data, steps, network="reward", sizes=SIZES), data, steps)
+    own = {"members": 1, "vote_percent": 50, "flip": 0.0, "margin": 2.0}
+    training = begin(data, own, steps)
     losses = []
     for _ in range(steps):
         before = training.stack.network

@@ -15,7 +15,7 @@ from farshift.baselines.networks import pretrained
 from farshift.baselines.recipe import find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.training.replica_stack import ReplicaStack
-from farshift.baselines.training.sampler import Data, Sampler
+from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trained_group import predict_batch
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.adapters._transformers import silence_transformers
@@ -124,16 +124,6 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
         encoded("layer", settled("layer", folders["layer"], seconds=0.0))
 
 
-def test_long_sounds_are_answered_some_at_a_time(folders, monkeypatch):
-    full, stack, data = features_of("group", folders)
-    requested: list[int] = []
-    plain = pretrained.Network.encode
-    monkeypatch.setattr(pretrained.Network, "encode", lambda self, x: (requested.append(x.shape[1]), plain(self, x))[1])
-    monkeypatch.setattr(pretrained, "SAMPLES_AT_ONCE", 2 * 8 * 90)
-    torch.testing.assert_close(stack.features(*data.inputs), full, atol=1e-6, rtol=0)
-    assert sum(requested) == 20 and max(requested) < 20
-
-
 @pytest.mark.parametrize("kind", [*PICTURES, "bert", *ONE_WAY, *SOUNDS])
 def test_a_replica_alone_is_the_replica_among_three(kind, folders):
     together, alone, again = (
@@ -238,14 +228,6 @@ def test_lines_scales_the_change_by_block(folders):
     torch.testing.assert_close(result["head.weight"], last["head.weight"])
 
 
-def test_a_text_is_answered_the_same_beside_a_longer_one(folders):
-    settings = settled("bert", folders["bert"], pooling="mean")
-    coding, _ = encoded("bert", settings)
-    stack = trained("bert", folders["bert"], ["b"], pooling="mean").stack
-    item, two = (coding.inputs({"x": words(texts)}) for texts in (["run"], ["run", "look right twice"]))
-    close(stack.answer(*item)[0, 0], stack.answer(*two)[0, 0])
-
-
 @pytest.mark.parametrize("times", [1, 2])
 def test_cached_tokens_are_those_that_transformers_gives(cache, times, folders):
     from transformers import AutoTokenizer
@@ -292,20 +274,6 @@ def test_texts_are_asked_by_length_and_answered_in_their_order(folders, monkeypa
         monkeypatch.setattr(pretrained, "TOKENS_AT_ONCE", tokens)
         (result,) = predict_batch(coding, stack, requested)
         np.testing.assert_allclose(result.scores, expected, atol=1e-6)
-
-
-def test_pooled_batches_hold_texts_of_like_length(folders):
-    settings = settled("bert", folders["bert"], pool=5)
-    coding, data = encoded("bert", settings)
-    stack = ReplicaStack("pretrained", "erm", [settings], ["r"], coding.sizes, "classification", data, 5)
-    sampler = Sampler(data, stack.keys, stack.hyperparameters, False)
-    batches = [sampler.batch(step) for step in range(5)]
-    assert sorted(int(item) for batch in batches for item in batch.rows[0]) == list(range(20))
-    by_length = sorted(data.lengths[batch.rows[0]].tolist() for batch in batches)
-    assert [length for item in by_length for length in item] == sorted(data.lengths.tolist())
-    # The same batches drawn by hand, with all their padding, give the same losses.
-    wider = replace(data, inputs=(torch.nn.functional.pad(data.inputs[0].to_tensor(), (0, 3)), data.inputs[1]))
-    assert text_losses(data, coding, settings, 5) == text_losses(wider, coding, settings, 5)
 
 
 @pytest.mark.parametrize("kind", ["llama", "group"])

@@ -10,7 +10,6 @@ import tiny_hf
 import tiny_vision
 import torch
 from encoded_files import picture
-from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.encoding.token_ids import check_shared
@@ -46,15 +45,6 @@ def test_pego_moves_groups_of_updates_to_queries_and_values_and_the_head(folders
     torch.testing.assert_close(training.stack.answer(*training.data.inputs), answers, atol=1e-5, rtol=1e-4)
 
 
-def test_orthogonality_is_what_the_penalty_makes(folders: dict[str, str]) -> None:
-    def left(strength: float) -> float:
-        training = trained("vit", folders["vit"], ["a"], "pego", steps=12, orthogonality=strength)
-        layers = [module for module in training.stack.network.modules() if isinstance(module, Lora)]
-        return sum(compute_overlap(layer.weight, layer.down, layer.up, 4).sum().item() for layer in layers)
-
-    assert left(1.0) < left(0.0)
-
-
 def test_pego_has_its_paper_s_rate_and_others_domainbed_s(folders: dict[str, str]) -> None:
     rates = {
         name: resolve_settings(make_fine_tuned(find_recipe(name), folders["vit"]), "b")["lr"]
@@ -69,42 +59,6 @@ def test_pego_needs_attention_and_no_other_updates(folders: dict[str, str]) -> N
     for own in ({"lora_rank": 2}, {"freeze": "body"}):
         with pytest.raises(ModelError, match="leave lora_rank at 0 and freeze at none"):
             trained("vit", folders["vit"], ["a"], "pego", **own)
-
-
-def test_dfr_fits_the_head_to_pretrained_features_balanced_over_groups(folders: dict[str, str]) -> None:
-    """Held to scikit-learn's regression with an l1 penalty on the same features, all groups of one size."""
-    from sklearn.linear_model import LogisticRegression
-
-    generator = np.random.default_rng(0)
-
-    def rows(count: int) -> Rows:
-        pixels = generator.integers(0, 256, (count, 8, 8, 3)).astype(np.uint8)
-        return Rows(image=pixels, kind=np.arange(count) % 2, group=np.arange(count) // 2 % 2)
-
-    task = Task("classification", ("image",), "kind", classes=2)
-    built = make_fine_tuned(find_recipe("dfr"), folders["vit"], side=8, freeze="body")
-    model = Baseline(built, task, 0, "toy/toy", {"batch_size": 8, "draws": 2})
-    train, val = rows(24), rows(40)
-    model.fit(train, val, Budget(steps=2))
-    scores = model.predict(val.only("image")).scores
-
-    features = frozen_features(folders["vit"], train, val)
-    scaled = (features - features.mean(0)) / features.std(0)
-    fit: Any = LogisticRegression(l1_ratio=1.0, C=1.0, solver="saga", tol=1e-7, max_iter=50_000)
-    expected = fit.fit(scaled, val.numpy()["kind"]).predict_proba(scaled)
-    assert abs(scores - expected).max() < 0.05
-
-
-def frozen_features(weights: str, train: Rows, val: Rows) -> np.ndarray:
-    from farshift.baselines.networks.pretrained import Network
-
-    network = Network(
-        Sizes(2, numbers=192, shape=(8, 8, 3)), resolve_settings(make_fine_tuned(find_recipe("erm"), weights), "b")
-    )
-    pixels = torch.from_numpy(val.numpy()["image"].reshape(1, 40, 192).astype(np.float32) / 255)
-    with torch.no_grad():
-        result: np.ndarray = network.eval().encode(network.embed(torch.zeros(1, 40, 0), pixels))[0].double().numpy()
-    return result
 
 
 def test_a_weaker_pretrained_teacher_labels_the_rows_of_a_pretrained_student(
@@ -188,13 +142,6 @@ def zero_shot(weights: str, templates: str = "single") -> np.ndarray:
 def test_wise_ft_from_the_zero_shot_end_is_the_zero_shot_classifier(weights, templates):
     result = scores(made("wise-ft", weights, alpha=0.0, templates=templates))
     np.testing.assert_allclose(result, zero_shot(weights, templates), atol=1e-4)
-
-
-def test_wise_ft_lies_between_the_zero_shot_classifier_and_the_fine_tuned_one(weights):
-    early, half, last = (scores(made("wise-ft", weights, alpha=alpha)) for alpha in (0.0, 0.5, 1.0))
-    assert abs(early - last).max() > 1e-3
-    np.testing.assert_allclose(scores(made("erm", weights)), last, atol=1e-6)
-    assert abs(half - (early + last) / 2).max() < abs(early - last).max() / 2
 
 
 def test_a_probe_starts_from_the_zero_shot_head(weights):

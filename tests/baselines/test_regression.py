@@ -1,5 +1,6 @@
 """Networks whose answers are numbers: what they are trained on, by which loss, and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,30 +9,21 @@ import numpy as np
 import pytest
 import torch
 from farshift import Answers
-from farshift.baselines.algorithms._head import Curvature, compute_hessian_products
+from farshift.baselines.algorithms._head import Curvature, compute_hessian_products, compute_output_gradients
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.compatibility import check_task, find_networks_for
-from farshift.baselines.encoding.encoding import Numbers
+from farshift.baselines.encoding.encoding import Numbers, Sizes
 from farshift.baselines.recipe import find_plugin_files, read_declaration
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.losses import compute_task_loss
 from farshift.baselines.training.replica_group import ReplicaGroup
-from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
-from torch import Tensor, nn
+from torch import Tensor
 
-from .three_environments import (
-    NUMBER,
-    ROWS,
-    Environments,
-    assert_trains_as,
-    flat_gradient,
-    measured,
-    training_on_numbers,
-)
+from .small_stacks import ADAM, FEATURES, PLAIN, batch_of, begun, clock_of, finished, wide_rows
 from .toys import Rows, recipe, trained
 
 ON_ALL = sorted(
@@ -44,19 +36,30 @@ ON_ALL = sorted(
 )
 
 
+NUMBER = Task("regression", ("x",), "y")
+
+
+def measured(rows: int = 60, seed: int = 0) -> Rows:
+    """y = 100 + 30 x_0 - 20 x_1 and noise, in three environments of inputs that lie apart."""
+    drawn = np.random.default_rng(seed)
+    group = np.arange(rows) % 3
+    x = drawn.normal(size=(rows, FEATURES)) + 0.5 * group[:, None]
+    y = 100 + 30 * x[:, 0] - 20 * x[:, 1] + drawn.normal(size=rows)
+    return Rows(x=x.astype(np.float32), y=y, group=group.astype(str))
+
+
+def numbers() -> Data:
+    """Rows and validation rows labelled with sums of their inputs."""
+    data = wide_rows()
+    parts = [replace(some, target=some.inputs[1].sum(1)[None]) for some in (data, data.held_out["id_val"])]
+    return replace(parts[0], unlabelled=None, held_out={"id_val": parts[1]})
+
+
 def answers(model: Baseline, rows: Rows) -> Any:
     result = model.predict(rows.only("x"))
     assert isinstance(result, Answers)
     assert result.scores is None
     return result.prediction
-
-
-def parameters(algorithm: str, *each: dict[str, Any], **common: Any) -> Tensor:
-    train = training_on_numbers(algorithm, *each, **common)
-    while not train.done:
-        train.step()
-    assert torch.isfinite(train.losses).all()
-    return torch.cat([parameter.detach().flatten(1) for parameter in train.stack.network.parameters()], dim=1)
 
 
 def test_numbers_are_learnt_in_units_of_training_and_answered_in_their_own() -> None:
@@ -97,28 +100,27 @@ def test_a_linear_network_comes_to_ordinary_least_squares(scaled: bool) -> None:
     assert result == pytest.approx(x @ best, abs=0.05)
 
 
+def terms(algorithm: str, **own: Any) -> tuple[list[float], list[float], Tensor, Tensor]:
+    """The risk and the penalty of a batch, and its outputs and labels by environment, (3, rows)."""
+    train = begun(algorithm, {}, common=PLAIN | {"width": 4} | own, data=numbers(), sizes=Sizes(1, numbers=FEATURES))
+    batch = batch_of(train)
+    risk, penalty = train.stack.algorithm.terms(train.stack.network, batch, clock_of(train))
+    z = train.stack.network(*batch.inputs)[0, :, 0].detach()
+    return risk.tolist(), penalty.tolist(), z.view(3, -1), batch.target[0].view(3, -1)
+
+
 def test_irm_penalises_the_slope_of_each_environments_squared_error_by_a_scale_of_its_outputs() -> None:
-    train = training_on_numbers("irm", {}, halves=False, penalty=3.0, anneal_percent=0)
-    [(batch, _)] = train.sampler.batches(0)
-    risk, penalty = train.stack.algorithm.terms(train.stack.network, batch, None)
-    z, y = train.stack.network(*batch.inputs)[0, :, 0].detach(), batch.target[0]
-    risks, squares = [], []
-    for some in torch.arange(len(y)).chunk(3):
-        w = torch.ones((), dtype=torch.float64, requires_grad=True)
-        own = (w * z[some] - y[some]).square().mean()
-        (slope,) = torch.autograd.grad(own, w)
-        risks.append(own.item())
-        squares.append(slope.item() ** 2)
-    assert risk.tolist() == pytest.approx([np.mean(risks)])
-    assert penalty.tolist() == pytest.approx([np.mean(squares)])
+    risk, penalty, outputs, labels = terms("irm", halves=False)
+    w = torch.ones((), dtype=torch.float64, requires_grad=True)
+    risks = [(w * z - y).square().mean() for z, y in zip(outputs, labels, strict=True)]
+    slopes = [torch.autograd.grad(own, w)[0].item() for own in risks]
+    assert risk == pytest.approx([np.mean([own.item() for own in risks])])
+    assert penalty == pytest.approx([np.mean(np.square(slopes))])
 
 
 def test_vrex_penalises_the_variance_of_the_environments_squared_errors() -> None:
-    train = training_on_numbers("vrex", {})
-    [(batch, _)] = train.sampler.batches(0)
-    _, penalty = train.stack.algorithm.terms(train.stack.network, batch, None)
-    errors = (train.stack.network(*batch.inputs)[0, :, 0] - batch.target[0]).square().detach()
-    assert penalty.tolist() == pytest.approx([errors.view(3, ROWS).mean(1).var(correction=0).item()])
+    _, penalty, outputs, labels = terms("vrex")
+    assert penalty == pytest.approx([(outputs - labels).square().mean(1).var(correction=0).item()])
 
 
 def test_the_mix_of_two_squared_errors_has_the_gradient_of_the_error_to_the_mixed_number() -> None:
@@ -131,8 +133,13 @@ def test_the_mix_of_two_squared_errors_has_the_gradient_of_the_error_to_the_mixe
 
 @pytest.mark.parametrize("algorithm", ON_ALL)
 def test_a_replica_is_the_same_alone_or_among_others(algorithm: str) -> None:
-    first, second, third = parameters(algorithm, {}, {"lr": 0.03}, {})
-    torch.testing.assert_close(first, parameters(algorithm, {})[0], rtol=1e-9, atol=1e-9)
+    def trained_by(*each: dict[str, Any]) -> Tensor:
+        common, sizes = ADAM | {"width": 4}, Sizes(1, numbers=FEATURES)
+        stack = finished(begun(algorithm, *each, common=common, data=numbers(), sizes=sizes))
+        return torch.cat([parameter.detach().flatten(1) for parameter in stack.network.parameters()], dim=1)
+
+    first, second, third = trained_by({}, {"lr": 0.03}, {})
+    torch.testing.assert_close(first, trained_by({})[0], rtol=1e-9, atol=1e-9)
     assert not torch.equal(first, second)
     assert not torch.equal(first, third)
 
@@ -147,18 +154,6 @@ def test_replicas_that_are_trained_together_answer_as_alone() -> None:
         together = fit.replica(member).predict(rows.only("x"))
         assert isinstance(together, Answers)
         assert together.prediction == pytest.approx(answers(alone, rows), rel=1e-4)
-
-
-def test_early_stopping_keeps_the_least_squared_error() -> None:
-    rows, others = measured(), measured(seed=1)
-    built = recipe("mlp", 200, lr=1.0, width=8, check_every=5, patience=3, batch_size=0)
-    model = Baseline(built, NUMBER, 0, "toy/toy")
-    remarks = model.fit(rows, others, Budget("quick"))
-    assert remarks["steps"] < 200
-    stored = np.square(answers(model, others) - others.columns["y"]).mean()
-    past = Baseline(recipe("mlp", int(remarks["steps"]), lr=1.0, width=8, batch_size=0), NUMBER, 0, "toy/toy")
-    past.fit(rows, others, Budget("quick"))
-    assert stored < np.square(answers(past, others) - others.columns["y"]).mean()
 
 
 def test_rows_are_mixed_by_an_augmentation_with_their_numbers() -> None:
@@ -231,76 +226,16 @@ def test_a_linear_network_comes_to_the_closed_form(penalty: float, steps: int) -
     assert np.abs(predicted - ((x - x.mean(0)) @ other + y.mean())).max() > 0.1
 
 
-SIZE = 5
-"""Parameters of the head: four weights, one bias."""
-
-
-def training_by_descent(algorithm: str, *each: dict[str, Any], **common: Any) -> Training:
-    return training_on_numbers(algorithm, *each, optimiser="sgd", lr=0.01, anneal_percent=0, **common)
-
-
-def error(model: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
-    return (model(x)[:, 0] - y).square().mean()
-
-
-def hessian(gradient: Tensor, head: nn.Module) -> Tensor:
-    """All second derivatives by the head's parameters, (5, 5)."""
-    return torch.stack([flat_gradient(item, head.parameters()) for item in gradient])
-
-
-class Fishr:
-    """The gradient of each single row by the head, its variance over rows smoothed and corrected as the paper says."""
-
-    def __init__(self) -> None:
-        self.smoothed: Tensor | None = None
-
-    def __call__(self, model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
-        variances = []
-        for x, y in given:
-            losses = [error(model, x[[row]], y[[row]]) for row in range(len(y))]
-            rows = torch.stack([flat_gradient(loss, model[2].parameters()) for loss in losses])
-            assert rows.shape == (6, SIZE)
-            variances.append(rows.var(0, correction=0))
-        before = 0.0 if self.smoothed is None else self.smoothed
-        smoothed = settings["ema"] * before + (1 - settings["ema"]) * torch.stack(variances)
-        self.smoothed = smoothed.detach()
-        corrected = smoothed / (1 - settings["ema"])
-        distances = (corrected - corrected.mean(0)).square().mean(1)
-        return mean_error(model, given) + settings["penalty"] * distances.mean()
-
-
-def mean_error(model: nn.Sequential, given: Environments) -> Tensor:
-    return torch.stack([error(model, x, y) for x, y in given]).mean()
-
-
-def aligned(model: nn.Sequential, given: Environments, settings: dict[str, Any], products: bool) -> Tensor:
-    """The gradients of environments aligned, and their Hessians: as products with the gradients, or by their
-    diagonals."""
-    errors = [error(model, x, y) for x, y in given]
-    gradients = [flat_gradient(item, model[2].parameters()) for item in [*errors, torch.stack(errors).mean()]]
-    hessians = [hessian(item, model[2]) for item in gradients]
-    curved = [h @ g if products else h.diagonal() for h, g in zip(hessians, gradients, strict=True)]
-    penalty = torch.zeros((), dtype=torch.float64)
-    for own, gradient in zip(curved[:-1], gradients[:-1], strict=True):
-        penalty = penalty + settings["hessian"] * (own - curved[-1].detach()).square().sum()
-        penalty = penalty + settings["gradient"] * (gradient - gradients[-1].detach()).square().sum()
-    return mean_error(model, given) + settings["penalty"] * penalty / len(given)
-
-
-def test_fishr_aligns_the_variances_of_row_gradients_of_the_squared_error() -> None:
-    assert_trains_as(training_by_descent("fishr", {"penalty": 1e-3, "ema": 0.9}, {"penalty": 0.01, "ema": 0.5}), Fishr)
-
-
-def test_hgp_aligns_the_products_of_the_squared_errors_hessians_and_gradients() -> None:
-    each = ({"hessian": 0.03, "gradient": 0.2}, {"hessian": 0.005, "gradient": 0.5})
-    assert_trains_as(training_by_descent("hgp", *each), lambda: lambda *given: aligned(*given, products=True))
-
-
-def test_hutchinson_aligns_the_diagonals_of_the_squared_errors_hessians() -> None:
-    each = ({"hessian": 0.3, "gradient": 0.02}, {"hessian": 0.05, "gradient": 0.5})
-    assert_trains_as(
-        training_by_descent("hutchinson", *each, samples=0), lambda: lambda *given: aligned(*given, products=False)
-    )
+def test_the_gradients_of_rows_by_the_head_are_those_of_the_squared_error() -> None:
+    drawn = torch.Generator().manual_seed(0)
+    features, label = torch.randn(6, 4, dtype=torch.float64, generator=drawn), torch.arange(6.0).double()
+    head = torch.randn(1, 4, dtype=torch.float64, generator=drawn, requires_grad=True)
+    outputs = features @ head.T
+    batch = Batch((), label[None], torch.arange(6)[None], environments=2)
+    errors = compute_output_gradients(outputs[None], batch).view(6, 1)
+    for row in range(6):
+        (slope,) = torch.autograd.grad((outputs[row, 0] - label[row]).square(), head, retain_graph=True)
+        torch.testing.assert_close(errors[row][:, None] * features[row], slope)
 
 
 def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:
@@ -317,10 +252,9 @@ def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:
 
 @pytest.mark.parametrize("algorithm", ["fishr", "hgp", "hutchinson"])
 def test_environments_of_the_same_rows_are_not_penalised(algorithm: str) -> None:
-    train = training_by_descent(algorithm, {})
-    [(batch, _)] = train.sampler.batches(0)
+    train = begun(algorithm, {}, common=PLAIN | {"width": 4}, data=numbers(), sizes=Sizes(1, numbers=FEATURES))
+    batch = batch_of(train)
     for values in (*batch.inputs, batch.target):
-        values[:] = values[:, :6].repeat(1, 3, *[1] * (values.ndim - 2))
-    clock = StepState(0, 12, 0, 0, train.stack.keys)
-    _, penalty = train.stack.algorithm.terms(train.stack.network, batch, clock)
+        values[:] = values[:, : values.shape[1] // 3].repeat(1, 3, *[1] * (values.ndim - 2))
+    _, penalty = train.stack.algorithm.terms(train.stack.network, batch, clock_of(train))
     assert penalty.tolist() == pytest.approx([0.0], abs=1e-20)

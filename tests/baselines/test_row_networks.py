@@ -1,10 +1,8 @@
 """Networks of rows, sets and prompts are what their equations say, for each replica."""
 
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
-import farshift as fs
 import numpy as np
 import pytest
 import torch
@@ -23,14 +21,11 @@ from farshift.baselines.networks import (
 from farshift.baselines.recipe import find_recipe
 from farshift.baselines.replicas.stacked import count_parameters
 from farshift.baselines.running.plan import explain_unfit
-from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.statistics.interval import is_measured
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from .side_by_side import agrees, built, trained
+from .side_by_side import agrees, built
 
 MIXED = Sizes(3, (4, 2), 5)
 PAIRS = Sizes(7, (7, 6))
@@ -52,26 +47,6 @@ def test_softmax_regression_starts_at_even_odds() -> None:
     assert torch.equal(logits, torch.zeros(1, 4, 3, dtype=torch.float64))
 
 
-def test_softmax_regression_trained_to_the_end_is_scikit_learns() -> None:
-    categories, numbers = mixed(1, 60)
-    target = torch.randint(0, 3, (1, 60), generator=torch.Generator().manual_seed(5))
-    network = built(lambda: linear.Network(MIXED, linear.SETTINGS), 1)
-    x = network.embed(categories, numbers)
-    optimiser = torch.optim.LBFGS(network.parameters(), max_iter=200, tolerance_grad=1e-10, tolerance_change=0)
-
-    def loss() -> Any:
-        optimiser.zero_grad()
-        total = F.cross_entropy(network(categories, numbers)[0], target[0], reduction="sum")
-        total = total + network.head.weight.square().sum() / 2
-        total.backward()
-        return total
-
-    optimiser.step(loss)
-    expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(x[0].numpy(), target[0].numpy())
-    result = network(categories, numbers)[0].softmax(dim=-1).detach().numpy()
-    assert np.abs(result - expected.predict_proba(x[0].numpy())).max() < 1e-5
-
-
 def test_the_quadratic_network_is_two_products_with_one_hot_rows() -> None:
     network = built(lambda: quadratic_mlp.Network(PAIRS, {"width": 11}), 3)
     ids, empty = pairs(3, 20)
@@ -87,28 +62,6 @@ def test_the_quadratic_networks_weights_are_those_of_the_paper() -> None:
         assert weight.std().item() == pytest.approx(0.5 / 1000 ** (1 / 3), rel=0.02)
         assert weight.mean().item() == pytest.approx(0, abs=0.002)
     assert count_parameters(network) == 500 * 3 * 97
-
-
-MAKERS = {
-    "linear": (lambda: linear.Network(MIXED, linear.SETTINGS), mixed),
-    "quadratic_mlp": (lambda: quadratic_mlp.Network(PAIRS, {"width": 11}), pairs),
-}
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_a_flat_network_is_its_head_on_its_features(name: str) -> None:
-    make, inputs = MAKERS[name]
-    assert agrees(built(make, 2), *inputs(2, 9))
-
-
-def test_the_quadratic_network_learns_a_table_of_addition() -> None:
-    a, b = torch.meshgrid(torch.arange(6), torch.arange(6), indexing="ij")
-    ids = torch.stack([a.flatten(), b.flatten()], dim=-1)[None]
-    network = built(lambda: quadratic_mlp.Network(PAIRS, {"width": 60}), 1)
-    target = ids.sum(dim=-1) % 7
-    empty = torch.zeros(1, 36, 0, dtype=torch.float64)
-    trained(network, (ids, empty), target, ["a"], 300)
-    assert torch.equal(network(ids, empty).argmax(dim=-1), target)
 
 
 TOKENS = Sizes(7, (7, 6, 7))
@@ -159,16 +112,6 @@ def test_deep_sets_is_rho_of_the_sum_of_phi() -> None:
         features = through(network.rho, torch.stack(embedded).sum(dim=0))
         expected = features @ network.head.weight[position].T + network.head.bias[position]
         assert torch.allclose(network(ids, numbers)[position], expected, rtol=0, atol=1e-12)
-
-
-def test_deep_sets_learns_the_table_of_a_symmetric_operation_from_one_half() -> None:
-    a, b = torch.triu_indices(8, 8)
-    half, other = torch.stack([a, b], dim=-1)[None], torch.stack([b, a], dim=-1)[None]
-    empty = torch.zeros(1, len(a), 0, dtype=torch.float64)
-    network = built(lambda: deep_sets.Network(Sizes(8, (8, 8)), deep_sets.SETTINGS | {"width": 48}), 1)
-    target = ((a + b) % 8)[None]
-    trained(network, (half, empty), target, ["a"], 150)
-    assert torch.equal(network(other, empty).argmax(dim=-1), target)
 
 
 def messages(graph: str, replicas: int = 2, rounds: int = 0) -> Any:
@@ -234,17 +177,6 @@ def test_a_batch_without_tokens_has_outputs_without_tokens() -> None:
     network = messages("chain")
     assert network.generate(torch.full((2, 3, 1), PAD), 0).tolist() == [[[PAD]] * 3] * 2
     assert network.generate(torch.zeros(2, 0, 4, dtype=torch.int64), 0).shape == (2, 0, 4)
-
-
-def test_message_passing_in_a_chain_learns_running_parity_beyond_the_rows_it_saw() -> None:
-    draw = torch.Generator().manual_seed(0)
-    bits = torch.randint(0, 2, (1, 64, 5), generator=draw)
-    sums = bits.cumsum(dim=-1) % 2 + 4
-    network = built(lambda: message_passing.Network(WORDS, message_passing.SETTINGS | {"width": 32}), 1)
-    trained(network, (bits + 4, sums), sums, ["a"], 200)
-    longer = torch.randint(0, 2, (1, 100, 6), generator=draw)
-    right = network.generate(longer + 4, 0) == longer.cumsum(dim=-1) % 2 + 4
-    assert right.double().mean() > 0.95
 
 
 LINES, INPUTS = 5, 3
@@ -336,25 +268,6 @@ def test_a_position_tells_one_order_from_another() -> None:
     assert (outputs(network, created[:, :, [2, 0, 3, 1, 4]]) - outputs(network, created)).abs().max() > 1e-4
 
 
-def test_the_penalty_is_learnt_and_comes_to_the_noises_variance() -> None:
-    draw = torch.Generator().manual_seed(1)
-    rows = 4000
-    x = torch.randn(1, rows, LINES, INPUTS, generator=draw, dtype=torch.float64)
-    weights = torch.randn(1, rows, 1, INPUTS, generator=draw, dtype=torch.float64)
-    y = (x * weights).sum(-1, keepdim=True)
-    y = y + torch.randn(y.shape, generator=draw, dtype=torch.float64)
-    created = torch.cat([x, y, torch.ones_like(y)], dim=-1)
-    target = y[..., -1, 0]
-    created[..., -1, INPUTS:] = 0
-    network = built(lambda: prompt_ridge.Network(SIZES, {"penalty": 10.0}), 1)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.1)
-    for _ in range(120):
-        optimiser.zero_grad()
-        (outputs(network, created)[..., 0] - target).square().mean().backward()
-        optimiser.step()
-    assert network.log_penalty.exp().item() == pytest.approx(1.0, rel=0.2)
-
-
 def test_they_are_offered_for_numbers_alone_and_belong_on_prompts_alone() -> None:
     both = {"prompt_ridge", "prompt_transformer"}
     assert both <= set(find_networks_for(Task("regression", ("x",), "y")))
@@ -364,22 +277,3 @@ def test_they_are_offered_for_numbers_alone_and_belong_on_prompts_alone() -> Non
         assert explain_unfit(find_recipe(name), find_benchmark("hamiltonian/new_systems")).startswith(
             "it is for in_context_regression"
         )
-
-
-def test_on_the_benchmark_ridge_on_the_prompt_errs_less_on_longer_prompts_and_a_flat_ridge_learns_nothing(
-    tmp_path: Path,
-) -> None:
-    on = "in_context_regression_lengths/prompt_length"
-
-    def regret(name: str) -> tuple[float, float, float]:
-        result = fs.score(run_baseline(name, on, seeds=1, budget="quick", out=tmp_path / name))
-        worst = result.metrics["worst_group_squared_regret@1"].ood
-        assert is_measured(worst)
-        return result.id.value, result.ood.value, worst.value
-
-    id, ood, worst = regret("prompt-ridge")
-    assert ood < 0.7 < id < 1.5
-    assert worst < -3
-    _, flat, worst = regret("ridge")
-    assert flat > 2
-    assert worst > 0

@@ -20,7 +20,7 @@ from farshift.cli import app
 from farshift.core.files import get_cache_root
 from farshift.leaderboard.submission.pack import _declare_pretraining
 from farshift.leaderboard.validation.card import ModelCard
-from range_server import serving
+from servers import serve_folder
 from typer.testing import CliRunner
 
 DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
@@ -110,7 +110,7 @@ def test_a_run_on_a_stream_has_the_answers_and_scores_of_one_on_the_rows_here(ex
     expected = outcome(run_baseline("mlp", NAME, out=tmp_path / "here", **HOW))
     row = next(find_benchmark(NAME).part("train").batches(1, columns=["image"]))
     without_a_copy(tmp_path)
-    with serving(exported) as site:
+    with serve_folder(exported) as site:
         at = f"{site.url}/{{part}}"
         run = run_baseline("mlp", NAME, out=tmp_path / "there", stream=at, **HOW)
     assert run.card.model.extra["streamed"] == at

@@ -1,11 +1,6 @@
 """Sweeps: the engine changes nothing, a kill costs nothing that was done, progress is told by the steps of all."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +20,7 @@ from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.status import FitProgress, Status, get_fit_file, list_statuses, read_fit_progress
 from farshift.core.engines import Needs, open_engine
-from farshift.core.errors import BadRun, MissingExtra, ModelError, UnknownName
+from farshift.core.errors import MissingExtra, ModelError, UnknownName
 from farshift.core.progress import report_to
 from support import SHARED
 
@@ -55,47 +50,6 @@ def test_the_run_card_says_what_was_spent(tmp_path):
     assert run.card.environment["torch"]
 
 
-SLOW = """
-import sys
-if __name__ == "__main__":
-    from farshift.baselines.running.sweep import run_baseline
-    run_baseline("mlp", "modadd97/xi35", seeds=4, steps=int(sys.argv[2]), out=sys.argv[1], engine="processes")
-"""
-
-
-def children(pid: int) -> list[int]:
-    result = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return [int(line) for line in result.stdout.split()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", ["parent", "worker"])
-def test_a_kill_keeps_finished_replicas(tmp_path, victim, by_processes):
-    script = tmp_path / "sweep.py"
-    script.write_text(SLOW)
-    out = tmp_path / "run"
-    process = subprocess.Popen([sys.executable, script, out, "60"], stderr=subprocess.PIPE, text=True)
-    shards = out / "shards"
-    deadline = time.monotonic() + 500
-    while time.monotonic() < deadline and not (shards.is_dir() and list(shards.glob("*.json"))):
-        time.sleep(0.01)
-    if victim == "parent":
-        process.send_signal(signal.SIGKILL)
-    else:
-        for pid in children(process.pid):
-            os.kill(pid, signal.SIGKILL)
-    error = process.communicate(timeout=300)[1]  # ends only when no orphan holds the pipe any more
-    if victim == "worker" and process.returncode:
-        assert "a worker process died" in error
-    if not (out / "run.toml").exists():
-        with pytest.raises(BadRun, match="unfinished"):
-            fs.read_run(out)
-        before = {path.name: path.stat().st_mtime_ns for path in shards.glob("seed-*.json")}
-        assert before
-        run_baseline("mlp", ON, seeds=4, steps=60, out=out, engine="local")
-    assert fs.score(out).json() == fs.score(by_processes).json()
-
-
 def test_what_does_not_exist_is_refused(tmp_path):
     with pytest.raises(UnknownName, match="did you mean knn"):
         run_baseline("kn", ON, out=tmp_path / "r")
@@ -108,29 +62,6 @@ def test_what_does_not_exist_is_refused(tmp_path):
         match="^lstm: the network lstm is for sequence tasks, and this is a classification task: use --network ",
     ):
         run_baseline("lstm", ON, seeds=1, steps=1, out=tmp_path / "r")
-
-
-@pytest.mark.slow
-def test_ctrl_c_in_a_terminal_is_one_line_and_ends_the_workers(tmp_path):
-    """A terminal sends it to the whole group: parent and workers."""
-    out = tmp_path / "run"
-    command = [sys.executable, "-m", "farshift", "run", "mlp", "--on", ON, "--seeds", "8", "--steps", "60"]
-    process = subprocess.Popen(
-        [*command, "--engine", "processes", "--out", str(out)],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not list(out.glob("shards/*.json")):
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    error = process.communicate(timeout=120)[1]
-    assert process.returncode == 130
-    assert "interrupted; finished work is kept" in error
-    assert "Traceback" not in error
-    with pytest.raises(BadRun, match="unfinished"):
-        fs.read_run(out)
 
 
 @pytest.mark.parametrize(
@@ -402,31 +333,6 @@ def test_status_says_what_is_trained_of_a_run_and_the_time_left(tmp_path: Path) 
     assert not (tmp_path / "r" / "training").exists()
 
 
-def test_losses_are_read_for_a_report_alone() -> None:
-    """A read waits for the device."""
-    read = []
-
-    class Losses:
-        def __len__(self) -> int:
-            return 2
-
-        def mean(self) -> float:
-            read.append(1)
-            return 0.5
-
-    times = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.9, 0.9, 1.0])
-    output = FitProgressReporter("mlp", 200, clock=lambda: next(times))
-    training: Any = SimpleNamespace(stack=[0, 1], total=0, steps=100, losses=Losses())
-    output.begin(training, 2)
-    for _ in range(3):
-        training.total += 1
-        output.step(training, 2)
-    assert read == []
-    training.total += 1
-    output.step(training, 2)
-    assert read == [1]
-
-
 def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_this_process(tmp_path: Path) -> None:
     now, file = [0.0], get_fit_file(tmp_path, [3, 5])
     output = FitProgressReporter("mlp", 400, file, clock=lambda: now[0])
@@ -455,13 +361,3 @@ def test_trainings_in_other_processes_are_one_bar(tmp_path: Path) -> None:
         report_file_progress(label, files, seen)
     assert heard.steps == [(50, 200), (110, 200)]
     assert heard.notes == ["loss 1.5", "loss 2"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("each_step")
-def test_processes_tell_as_one_does(tmp_path: Path) -> None:
-    heard = Bars()
-    with report_to(heard):
-        run_baseline("mlp", ON_PROGRESS, seeds=2, steps=4, out=tmp_path / "r", engine="processes")
-    assert not (tmp_path / "r" / "training").exists()
-    assert f"mlp on {ON_PROGRESS}: 2 seeds done" in heard.lines

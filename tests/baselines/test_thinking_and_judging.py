@@ -20,8 +20,9 @@ from farshift.baselines.training.trainer import Training
 from farshift.core.plugins import load_module
 from torch import Tensor
 
-from .small_sequences import TINY, alone, batch, check_alike, clock, settings, training
-from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained
+from .small_sequences import TINY, alone, check_alike, settings, training
+from .small_stacks import batch_of, clock_of
+from .toys import TURN, accuracy, commands, recipe, trained
 
 SIZES = Sizes(6, source=6, aligned=True)
 SOURCE = torch.tensor([[4, 5, 5, 4, 5], [5, 4, PAD, PAD, PAD]])
@@ -92,7 +93,7 @@ def test_iterations_in_evaluation_grow_with_a_rows_own_length() -> None:
 
 def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
     built = training("deep_thinking", "progressive", [{}], 1, [f"r{i}" for i in range(1)])
-    many = clock(built)
+    many = clock_of(built)
     many = type(many)(0, 1, 0, 0, torch.arange(20000))
     skipped, taught = built.stack.algorithm.drawn(4, many)  # type: ignore[operator]
     for n in range(4):
@@ -101,13 +102,6 @@ def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
         assert torch.bincount(here, minlength=6)[1 : 5 - n] / len(here) == pytest.approx(1 / (4 - n), abs=0.03)
         assert int(here.min()) == 1
         assert int(here.max()) == 4 - n
-
-
-def test_a_thinker_learns_running_parities() -> None:
-    fast = {"lr": 0.01, "batch_size": 16, "clip": 1.0, "schedule": "linear", "warmup_percent": 10}
-    built = recipe("deep_thinking", 200, width=16, blocks=1, iterations=5, **fast)
-    built = built.model_copy(update={"algorithm": "progressive"})
-    assert accuracy(trained(built, PARITY, bits(40, 4)), PARITY, bits(40, 4)) > 0.6, "chance is a sixteenth"
 
 
 WEAK = {"teacher_percent": 50, "warmup": 0.5}
@@ -134,7 +128,7 @@ def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers
     assert algorithm.taught.sum(1).tolist() == [6, 6]
     assert not torch.equal(algorithm.taught[0], algorithm.taught[1])
     for _ in range(3):
-        drawn, before = batch(built), built.stack.network
+        drawn, before = batch_of(built), built.stack.network
         logits = before(*drawn.inputs).detach()
         built.step()
         for position in range(2):
@@ -143,7 +137,7 @@ def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers
             torch.testing.assert_close(float(built.losses[position]), float(expected), rtol=0, atol=1e-10)
     built.step()
     assert built.stage == 1
-    assert not algorithm.taught.gather(1, batch(built).rows).any()
+    assert not algorithm.taught.gather(1, batch_of(built).rows).any()
     torch.testing.assert_close(algorithm.weak.sum(-1), torch.ones(2, 12, dtype=torch.float64))
     assert not any(
         torch.equal(a, b) for a, b in zip(built.stack.network.parameters(), before.parameters(), strict=True)
@@ -247,14 +241,6 @@ def test_a_beam_of_one_is_greedy_decoding(name: str, aligned: bool) -> None:
     assert torch.equal(out[:, :, 0], decode_greedily(network, source, 5, aligned))
 
 
-def test_beams_of_stacked_networks_are_those_of_each_alone() -> None:
-    out, scores = search_beams(writer((0, 1)), SOURCE_RANKING.expand(2, -1, -1), 4, 3)
-    for seed in range(2):
-        item, likely = search_beams(writer((seed,)), SOURCE_RANKING, 4, 3)
-        assert torch.equal(out[seed], item[0])
-        torch.testing.assert_close(scores[seed], likely[0], rtol=0, atol=1e-12)
-
-
 def test_samples_come_as_often_as_the_network_says_at_its_temperature() -> None:
     network = writer()
     count = 4000
@@ -272,7 +258,7 @@ def test_samples_come_as_often_as_the_network_says_at_its_temperature() -> None:
 
 def test_a_verdict_is_read_after_the_whole_answer() -> None:
     built = training("transformer", "re_ranking", [{}])
-    network, drawn = built.stack.network, batch(built)
+    network, drawn = built.stack.network, batch_of(built)
     source, target = drawn.inputs
     verdicts = network.judge_answers(source, target)
     for row in range(4):
@@ -304,8 +290,8 @@ def test_first_the_writer_learns_then_the_judge() -> None:
 def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None:
     each = [{"temperature": 0.7}, {"temperature": 2.0}]
     built = training("lstm", "re_ranking", each, 4)
-    algorithm, network, drawn = built.stack.algorithm, built.stack.network, batch(built)
-    later = type(clock(built))(0, 1, 1, 3, built.stack.keys)
+    algorithm, network, drawn = built.stack.algorithm, built.stack.network, batch_of(built)
+    later = type(clock_of(built))(0, 1, 1, 3, built.stack.keys)
     losses, longest = algorithm.loss(network, drawn, later), int(built.data.lengths.max())
     for position in range(2):
         plain = alone(network, position)

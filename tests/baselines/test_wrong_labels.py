@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
-from farshift.baselines.training.trainer import Training
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -28,37 +26,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, answered, descend, rows, stack, weights
+from .small_stacks import CLASSES, PLAIN, begun, clock_of, close, encode, head, moved_along, rows, weights
 
-Own = Mapping[str, Any]
-
-
-class Followed:
-    """A training of two replicas, and the weights that a plain optimiser step of each has."""
-
-    def __init__(self, algorithm: str, each: Sequence[Own], steps: int = 4) -> None:
-        self.data = rows()
-        self.training = Training(stack(algorithm, each, self.data, steps), self.data, steps)
-        self.plain = [weights(self.training.stack.network, position) for position in range(len(each))]
-        self.x, self.label = self.data.inputs[1], self.data.target[0]
-        self.hot = F.one_hot(self.label, CLASSES).double()
-
-    def logits(self, place: int) -> Tensor:
-        return answered(self.plain[place], self.x)
-
-    def follow(self, losses: list[Tensor]) -> None:
-        """Descend each replica's loss, and compare what came of it."""
-        for position, loss in enumerate(losses):
-            descend(self.plain[position], loss)
-            torch.testing.assert_close(self.training.losses[position], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(self.training.stack.network, position), self.plain[position], strict=True):
-                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+FULL = PLAIN | {"batch_size": 0}
 
 
 def test_label_smoothing_begins_after_its_share_of_the_steps() -> None:
-    data = rows()
     early, late = ({"rate": -0.5, "start": start} for start in (0.0, 0.5))
-    plain = Training(stack("label_smoothing", [early, late, {"rate": 0.0}], data, 4, names=["a"] * 3), data, 4)
+    plain = begun("label_smoothing", early, late, {"rate": 0.0}, common=FULL, steps=4, names=["a"] * 3)
     losses = []
     for _ in range(4):
         plain.step()
@@ -88,32 +63,21 @@ def test_the_tempered_softmax_sums_to_one_and_equals_a_bracketed_search(t: float
     torch.testing.assert_close(result.flatten(0, 1), expected, rtol=0, atol=1e-10)
 
 
-def test_the_bi_tempered_loss_at_temperature_one_is_cross_entropy_and_predicts_its_tempered_softmax() -> None:
-    case = Followed("bi_tempered", [{"t1": 1.0, "t2": 1.0}])
-    case.training.step()
-    case.follow([F.cross_entropy(case.logits(0), case.label)])
-    data = rows()
-    built = stack("bi_tempered", [{"t1": 0.5, "t2": 2.0}], data)
-    built.ready()
-    scores = built.network(*(x[None] for x in data.inputs))[0].tolist()
+def test_a_bi_tempered_network_predicts_its_tempered_softmax() -> None:
+    built, inputs = begun("bi_tempered", {"t1": 0.5, "t2": 2.0}).stack, rows().inputs
+    scores = built.network(*(x[None] for x in inputs))[0].tolist()
     expected = torch.tensor([tempered(row, 2.0) for row in scores], dtype=torch.float64)
-    torch.testing.assert_close(built.answer(*data.inputs)[0].softmax(-1), expected, rtol=0, atol=1e-10)
+    assert close(built.answer(*inputs)[0].softmax(-1), expected)
 
 
 def test_bootstrapping_mixes_the_label_with_the_class_believed_in() -> None:
-    def hard(logits: Tensor, label: Tensor, given: Own) -> Tensor:
-        p = logits.softmax(-1)
-        target = (
-            given["beta"] * F.one_hot(label, CLASSES).double()
-            + (1 - given["beta"]) * F.one_hot(p.argmax(-1), CLASSES).double()
-        )
-        return -(target * p.log()).sum(-1).mean()
-
-    each: list[Own] = [{"beta": 0.8, "belief": "hard"}, {"beta": 0.6, "belief": "hard"}]
-    case = Followed("bootstrapping", each)
-    for _ in range(3):
-        case.training.step()
-        case.follow([hard(case.logits(position), case.label, own) for position, own in enumerate(each)])
+    training = begun("bootstrapping", {"beta": 0.8, "belief": "hard"}, {"beta": 0.6, "belief": "hard"})
+    logits, label = (x.expand(2, *x.shape) for x in some_answers())
+    result = training.stack.algorithm.errors(logits, label, clock_of(training))
+    for k, beta in enumerate((0.8, 0.6)):
+        own, believed = (F.one_hot(ids, CLASSES).double() for ids in (label[k], logits[k].argmax(-1)))
+        expected = -((beta * own + (1 - beta) * believed) * logits[k].log_softmax(-1)).sum(-1)
+        assert close(result[k], expected)
 
 
 TRANSITION = torch.tensor([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.0, 0.7]], dtype=torch.float64)
@@ -121,7 +85,7 @@ TRANSITION = torch.tensor([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.0, 0.7]], d
 
 def corrected(name: str, logits: Tensor, label: Tensor, **given: float) -> Tensor:
     """The corrected loss under a matrix that is known, of every row."""
-    algorithm: Any = stack(name, [given], rows()).algorithm
+    algorithm: Any = begun(name, given).stack.algorithm
     algorithm.transition = TRANSITION[None]
     result: Tensor = algorithm.corrected(logits[None], label[None])[0]
     return result
@@ -140,38 +104,30 @@ def test_backward_correction_may_go_half_the_way_to_the_identity() -> None:
 
 
 def test_a_row_that_is_wholly_right_has_no_focal_loss_and_no_slope() -> None:
-    data = rows()
-    built = stack("focal", [{"gamma": 0.5}], data)
-    network = built.network
+    training = begun("focal", {"gamma": 0.5}, common=FULL)
+    network = training.stack.network
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(1e6)  # all answers are certain
-    training = Training(built, data, 4)
     training.step()
     assert torch.isfinite(training.losses).all()
     assert all(torch.isfinite(parameter).all() for parameter in network.parameters())
 
 
 def test_crt_fits_a_fresh_head_to_classes_in_equal_shares_and_leaves_the_features() -> None:
-    data = rows()
-    x, label = data.inputs[1], data.target[0]
-    counts = torch.bincount(label, minlength=CLASSES).double()
-    training = Training(stack("crt", [{"first_percent": 50}] * 2, data), data, 4)
-    plain = [weights(training.stack.network, position) for position in range(2)]
-    for step in range(4):
+    training = begun("crt", {}, {}, common=FULL | {"first_percent": 50}, steps=4)
+    x, label = rows().inputs[1], rows().target[0]
+    share = 1 / torch.bincount(label, minlength=CLASSES).double()
+    for _ in range(2):
         training.step()
-        for position, w in enumerate(plain):
-            if step == 2:
-                w[2:] = [value[position].clone().requires_grad_() for value in training.stack.algorithm.fresh.values]
-            logits = torch.relu(x @ w[0].T + w[1]) @ w[2].T + w[3]
-            loss = F.cross_entropy(logits, label) if step < 2 else F.cross_entropy(logits, label, 1 / counts)
-            descend(w if step < 2 else w[2:], loss)
-            if step == 1:  # the second stage has begun: its head is fresh, and it has no loss yet
-                continue
-            torch.testing.assert_close(training.losses[position], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.stack.network, position), w, strict=True):
-                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
-    assert not torch.equal(plain[0][2], plain[1][2]), "each replica has a head of its own"
+    head_weight, _ = training.stack.algorithm.fresh.values
+    assert torch.equal(training.stack.network.head.weight, head_weight)
+    assert not torch.equal(*head_weight), "each replica has a head of its own"
+    for _ in range(2):
+        before = [weights(training, k) for k in (0, 1)]
+        losses = [F.cross_entropy(head(w, encode(w, x).detach()), label, share) for w in before]
+        training.step()
+        assert moved_along(training, before, losses)
 
 
 @given(
@@ -197,52 +153,28 @@ def test_cvar_is_the_largest_mean_under_its_weights(errors: list[float], alpha: 
 NAMES = "elr", "sop", "ps_kd"
 
 
-def plain_sop(logits: Tensor, hot: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Both losses of sparse over-parameterisation, row by row from the definition."""
-    entropies, squares = [], []
-    for score, label, own, others in zip(logits, hot, u, v, strict=True):
-        p = score.softmax(-1)
-        up, down = (square.clamp(max=1) for square in (own**2 * label, others**2 * (1 - label)))
-        q = (p + up - down.detach()).clamp(min=1e-4)
-        q = (q / q.sum()).clamp(min=1e-4)
-        entropies.append(-(label * q.log()).sum())
-        chosen = F.one_hot(p.argmax(), CLASSES).double()
-        squares.append((chosen + up - down - label).square().sum())
-    return torch.stack(entropies).mean(), torch.stack(squares).mean()
-
-
-def test_sparse_over_parameterisation_is_its_formula_also_in_u_and_v() -> None:
-    each = [{"u_lr": 10.0, "v_lr": 3.0}, {"u_lr": 1.0, "v_lr": 10.0}]
-    case = Followed("sop", each)
-    algorithm = case.training.stack.algorithm
+def test_u_of_sparse_over_parameterisation_descends_the_cross_entropy_alone() -> None:
+    training = begun("sop", {"u_lr": 10.0}, {"u_lr": 1.0}, common=FULL)
+    algorithm, data = training.stack.algorithm, rows()
     algorithm.u += 0.1  # large enough that its part in the loss is seen
     algorithm.v += 0.1
-    u, v = algorithm.u.clone(), algorithm.v.clone()
-    for _ in range(4):
-        case.training.step()
-        losses = []
-        for position, own in enumerate(each):
-            of_u, of_v = u[position].requires_grad_(), v[position].requires_grad_()
-            entropy, square = plain_sop(case.logits(position), case.hot, of_u, of_v)
-            (fall,) = torch.autograd.grad(entropy, of_u, retain_graph=True)
-            (drop,) = torch.autograd.grad(square, of_v, retain_graph=True)
-            losses.append(entropy + square.detach())
-            u = u.detach().clone()
-            v = v.detach().clone()
-            u[position] -= own["u_lr"] * fall
-            v[position] -= own["v_lr"] * drop
-        case.follow(losses)
-        torch.testing.assert_close(algorithm.u, u, rtol=0, atol=1e-10)
-        torch.testing.assert_close(algorithm.v, v, rtol=0, atol=1e-10)
-    assert not torch.equal(u[0], u[1])
+    before, label = [weights(training, k) for k in (0, 1)], F.one_hot(data.target[0], CLASSES).double()
+    u, v = algorithm.u.clone().requires_grad_(), algorithm.v.clone()
+    training.step()
+    for k, (w, rate) in enumerate(zip(before, (10.0, 1.0), strict=True)):
+        up, down = (square.clamp(max=1) for square in (u[k] ** 2 * label, v[k] ** 2 * (1 - label)))
+        q = (head(w, encode(w, data.inputs[1])).softmax(-1) + up - down).clamp(min=1e-4)
+        q = (q / q.sum(-1, keepdim=True)).clamp(min=1e-4)
+        (slope,) = torch.autograd.grad(-(label * q.log()).sum(-1).mean(), u)
+        assert close(algorithm.u[k], u[k] - rate * slope[k])
 
 
 def test_a_row_drawn_twice_in_a_batch_gets_the_sum_of_its_gradients_in_u() -> None:
     data = rows()
-    weight = torch.zeros(1, ROWS, dtype=torch.float64)
+    weight = torch.zeros(1, len(data), dtype=torch.float64)
     weight[0, 3] = 1
-    alone = Data(data.inputs, data.target, data.lengths, weight)
-    built = [Training(stack("sop", [{"batch_size": size}], alone, 1, names=["a"]), alone, 1) for size in (1, 4)]
+    alone = data.changed(weight, data.target)
+    built = [begun("sop", {"batch_size": size}, data=alone, steps=1) for size in (1, 4)]
     for training in built:
         training.stack.algorithm.u += 0.1
         training.step()
@@ -252,8 +184,7 @@ def test_a_row_drawn_twice_in_a_batch_gets_the_sum_of_its_gradients_in_u() -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_is_of_the_rows_that_were_drawn(name: str) -> None:
-    data = rows()
-    training = Training(stack(name, [{"batch_size": 3}] * 2, data), data, 4)
+    training = begun(name, {}, {}, common=PLAIN | {"batch_size": 3})
     table = {"elr": "believed", "sop": "v", "ps_kd": "past"}[name]
     before = getattr(training.stack.algorithm, table).clone()
     drawn = training.sampler.batch(0).rows
@@ -316,8 +247,7 @@ MIX = {"warm_percent": 25, "ramp_percent": 50.0}
 
 
 def test_dividemix_divides_the_rows_where_training_is_shorter_than_an_epoch() -> None:
-    data = rows()
-    training = Training(stack("dividemix", [MIX | {"batch_size": 2}], data), data, 4)
+    training = begun("dividemix", {}, common=PLAIN | MIX | {"batch_size": 2}, steps=4)
     before = training.stack.algorithm.clean.clone()
     training.step()
     assert torch.equal(training.stack.algorithm.clean, before)
@@ -327,11 +257,10 @@ def test_dividemix_divides_the_rows_where_training_is_shorter_than_an_epoch() ->
 
 @pytest.mark.parametrize("name", ["dividemix", "elr_plus"])
 def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
-    data = rows()
-    built = stack(name, [{}], data)
-    built.ready()
-    first, second = (answered(weights(some, 0), data.inputs[1]) for some in (built.network.first, built.network.second))
-    torch.testing.assert_close(built.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)
+    training, inputs = begun(name, {}), rows().inputs
+    network = training.stack.network
+    both = [some(*(x[None] for x in inputs)) for some in (network.first, network.second)]
+    assert close(training.stack.answer(*inputs), (both[0] + both[1]) / 2)
 
 
 def test_anchors_stand_at_the_weighted_percentile_of_each_class() -> None:
@@ -349,25 +278,18 @@ def test_anchors_stand_at_the_weighted_percentile_of_each_class() -> None:
 
 @pytest.mark.parametrize("name", ["forward_correction", "backward_correction"])
 def test_a_correction_learns_plainly_estimates_the_matrix_then_begins_anew(name: str) -> None:
-    data = rows()
-    training = Training(stack(name, [{"percentile": 90.0}], data, 5), data, 5)
-    first = weights(training.stack.network, 0)
+    training, plain = (
+        begun(item, own, common=FULL, steps=5) for item, own in ((name, {"percentile": 90.0}), ("erm", {}))
+    )
     for _ in range(2):
-        descend(first, F.cross_entropy(answered(first, data.inputs[1]), data.target[0]))
-        training.step()
-    p = answered(first, data.inputs[1]).softmax(-1).detach()
-    expected = estimate_transition(p[None], data.weight, [90.0])[0]
-    torch.testing.assert_close(training.stack.algorithm.transition[0], expected, rtol=0, atol=1e-10)
-    second = weights(training.stack.network, 0)
-    assert not torch.equal(second[0], first[0])
+        training.step(), plain.step()
+    data, network, algorithm = rows(), training.stack.network, training.stack.algorithm
+    p = plain.stack.answer(*data.inputs).softmax(-1)
+    assert close(algorithm.transition, estimate_transition(p, data.weight, [90.0]))
+    assert not torch.equal(network.head.weight, plain.stack.network.head.weight)
+    expected = algorithm.corrected(network(*(x[None] for x in data.inputs)), data.target).mean()
     training.step()
-    logs = answered(second, data.inputs[1]).log_softmax(-1)
-    label = data.target[0]
-    if name == "forward_correction":
-        loss = -(logs.exp() @ expected)[torch.arange(ROWS), label].log().mean()
-    else:
-        loss = -(torch.linalg.inv(expected)[label] * logs).sum(-1).mean()
-    assert float(training.losses) == pytest.approx(loss.item(), abs=1e-8)
+    assert float(training.losses) == pytest.approx(expected.item(), abs=1e-8)
 
 
 Table = NDArray[np.float64]
@@ -395,17 +317,8 @@ def by_hand(p: Table, given: list[int]) -> tuple[Table, Table, list[float]]:
             if i != j:
                 by_margin = sorted(of[i], key=lambda row: p[row, i] - p[row, j])
                 gone |= set(by_margin[: round(count * q[i, j])])
-    weight = [0.0 if row in gone else q[:, i].sum() / q[i, i] for row, i in enumerate(given)]
+    weight = [0.0 if row in gone else q[:, i].sum() / q[i, i] if q[i, i] else 1.0 for row, i in enumerate(given)]
     return joint, q, weight
-
-
-def some_probabilities(count: int = 60, classes: int = 4) -> tuple[Tensor, Tensor]:
-    """Of two replicas: a network that is often right about the true class, and labels of which some are wrong."""
-    built = torch.Generator().manual_seed(3)
-    true = torch.randint(classes, (2, count), generator=built)
-    given = torch.where(torch.rand(2, count, generator=built) < 0.3, (true + 1) % classes, true)
-    logits = 2.0 * F.one_hot(true, classes) + torch.randn(2, count, classes, generator=built, dtype=torch.float64)
-    return logits.softmax(-1), given
 
 
 def test_a_class_without_labels_and_a_class_without_confident_rows_do_no_harm() -> None:
@@ -432,24 +345,23 @@ def test_labels_are_spread_evenly_over_the_folds_and_replicas_have_their_own() -
 
 
 def test_every_probability_is_of_a_network_that_has_not_seen_the_row_and_the_last_sees_what_stays() -> None:
-    data = rows()
-    x, label = data.inputs[1], data.target[0]
-    training = Training(stack("confident_learning", [{"folds": 3}], data, 14), data, 14)
+    training = begun("confident_learning", {}, common=FULL | {"folds": 3}, steps=14)
+    (_, x), label = rows().inputs, rows().target[0]
     assert training.stages == (2, 2, 2, 8)
-    algorithm: Any = training.stack.algorithm
-    expected = torch.zeros(ROWS, CLASSES, dtype=torch.float64)
+    algorithm = training.stack.algorithm
+    expected = torch.zeros(len(x), CLASSES, dtype=torch.float64)
     for fold in range(3):
-        plain = weights(training.stack.network, 0)
-        seen = algorithm.fold[0] != fold
+        seen, w = algorithm.fold[0] != fold, weights(training, 0)
         for _ in range(2):
             training.step()
-            descend(plain, F.cross_entropy(answered(plain, x[seen]), label[seen]))
-        expected[~seen] = answered(plain, x[~seen]).softmax(-1).detach()
-    torch.testing.assert_close(algorithm.probabilities[0], expected, rtol=0, atol=1e-10)
+            slopes = torch.autograd.grad(F.cross_entropy(head(w, encode(w, x[seen])), label[seen]), list(w.values()))
+            w = {name: w[name] - 0.1 * slope for name, slope in zip(w, slopes, strict=True)}
+        expected[~seen] = head(w, encode(w, x[~seen])).softmax(-1).detach()
+    assert close(algorithm.probabilities[0], expected)
     weight = torch.tensor(by_hand(expected.numpy(), label.tolist())[2], dtype=torch.float64)
-    torch.testing.assert_close(algorithm.weight[0], weight, rtol=0, atol=1e-10)
-    plain = weights(training.stack.network, 0)
-    loss = (F.cross_entropy(answered(plain, x), label, reduction="none") * weight).sum() / weight.sum()
+    assert close(algorithm.weight[0], weight)
+    w = weights(training, 0)
+    loss = (F.cross_entropy(head(w, encode(w, x)), label, reduction="none") * weight).sum() / weight.sum()
     training.step()
     assert float(training.losses) == pytest.approx(loss.item(), abs=1e-10)
 
@@ -467,8 +379,11 @@ def pairs() -> Data:
 
 def planted(*thresholds: float) -> ReplicaStack:
     """The first three neurons of each replica are waves of all frequencies, the others are as they were drawn."""
-    each = [{"threshold": threshold, "width": NEURONS} for threshold in thresholds]
-    built = stack("ipr_pruning", each, pairs(), network="quadratic_mlp", sizes=Sizes(P, (P, P)))
+    each = [{"threshold": threshold} for threshold in thresholds]
+    common = {"width": NEURONS, "batch_size": 0}
+    built = begun(
+        "ipr_pruning", *each, network="quadratic_mlp", common=common, data=pairs(), sizes=Sizes(P, (P, P))
+    ).stack
     value = torch.arange(P, dtype=torch.float64)
     for neuron in range(3):
         wave = torch.cos(2 * torch.pi * (neuron + 1) * value / P + 0.3 * neuron)

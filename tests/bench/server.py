@@ -1,12 +1,11 @@
 """How fast does a served board answer, beside a bare application that sends the same bytes, in the same run?
 
-make bench-server                                            a made-up board of 1,000 models on each of 40 benchmarks
-make bench-server ARGS="--entries 200 --keep /tmp/board"     a board of 200 submissions that were really handed in
+make bench-server
 
-Readers ask for the first page over and over, each on a connection of its own, the board's server and the bare one by
-turns; both run as `farshift board serve` runs them. A made-up board has no submissions: its tables are drawn, and from
-there on all is as it is served. Goals: p95 of at most 150 ms with 20 readers on 2 cores; a page of at most 300 KB
-compressed; first content in Chromium after at most 1 s.
+The board is made up, of 1,000 models on each of 40 benchmarks: it has no submissions, its tables are drawn, and from
+there on all is as it is served. Readers ask for the first page over and over, each on a connection of its own, the
+board's server and the bare one by turns; both run as `farshift board serve` runs them. Goals: p95 of at most 150 ms with
+20 readers on 2 cores; a page of at most 300 KB compressed; first content in Chromium after at most 1 s.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -34,7 +32,6 @@ from farshift.leaderboard.server import served_board
 from farshift.leaderboard.server.app import create_app
 from farshift.leaderboard.server.serving import open_listening_socket
 from farshift.leaderboard.settings import write_baselines
-from made_boards import asks_for_a_board, board_of
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "benchmarks")]
 
@@ -80,8 +77,7 @@ def served(chosen: argparse.Namespace) -> None:
         app: Any = bare(chosen.bare.read_bytes())
     else:
         app = create_app(chosen.serve)
-        if not chosen.entries:
-            served_board.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
+        served_board.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
     line = open_listening_socket("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, proxy_headers=False, http="h11"))
     Thread(target=server.run, kwargs={"sockets": [line]}, daemon=True).start()
@@ -219,20 +215,8 @@ def painted(url: str, times: int = 5) -> list[float]:
     return result
 
 
-@contextmanager
-def place_of(chosen: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
-    """The board to be served, and a folder for what goes afterwards."""
-    if chosen.entries:
-        with board_of(chosen) as result:
-            yield result
-    else:
-        with TemporaryDirectory() as folder:
-            yield Board.init(Path(folder) / "board", "A board to measure").path, Path(folder)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
-    asks_for_a_board(parser, 0)
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--tables", type=int, default=40)
     parser.add_argument("--readers", type=int, default=20)
@@ -243,29 +227,31 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.serve or chosen.bare:
         return served(chosen)
-    with place_of(chosen) as (board, folder):
+    with TemporaryDirectory() as folder:
+        board = Board.init(Path(folder) / "board", "A board to measure").path
         began = time.perf_counter()
-        size = [f"--{name}={getattr(chosen, name)}" for name in ("entries", "models", "tables")]
+        size = [f"--{name}={getattr(chosen, name)}" for name in ("models", "tables")]
         ours = Serving("--serve", str(board), *size)
         status = 503
         while status == 503:  # tables of this size take longer than a request waits
             status, body, coding = ours.answer(**{"Accept-Encoding": ACCEPTED})
         assert status == 200
-        what = f"{chosen.entries} entries" if chosen.entries else f"{chosen.models} models x {chosen.tables} benchmarks"
-        print(f"{what}; the first answer after {time.perf_counter() - began:.1f} s, {ours.used():.1f} of the processor")
+        print(
+            f"{chosen.models} models x {chosen.tables} benchmarks; the first answer after "
+            f"{time.perf_counter() - began:.1f} s, {ours.used():.1f} of the processor"
+        )
         ours.settle()
         print(f"all pages of benchmarks after {time.perf_counter() - began:.1f} s, {ours.used():.1f} of the processor")
         full = ours.answer()[1]
         print(f"the first page: {len(body):,} bytes ({coding}), {len(gzip.compress(full, 6)):,} by gzip, "
               f"{len(full):,} as HTML")  # fmt: skip
-        page = folder / "page"
+        page = Path(folder) / "page"
         page.write_bytes(body)
         limit = Serving("--bare", str(page))
         for _ in range(chosen.rounds):
             measured("the board's server", ours, chosen.readers, lambda: time.sleep(chosen.seconds))
             measured("the same bytes, bare", limit, chosen.readers, lambda: time.sleep(chosen.seconds))
-        if not chosen.entries:
-            measured("while a record comes in", ours, chosen.readers, ours.shown_anew)
+        measured("while a record comes in", ours, chosen.readers, ours.shown_anew)
         shown = ", ".join(f"{item:.0f}" for item in painted(ours.url))
         print(f"first content in Chromium after {shown} ms   load {os.getloadavg()[0]:.1f}")
         limit.end()

@@ -7,9 +7,7 @@ replicas is K times that. Rounds are interleaved, and each row has the median of
 or missed, with the ratio of the quietest rounds beside it. Where the two are far apart the machine was busy, and nothing is
 concluded. On one thread the processor time of this process is taken, on all threads wall clock.
 
-1. Stacked: an MLP (64-160-160-10) at batches of 8 and 512, a Transformer (2 + 2 layers of 64) at batches of 64 x 16 tokens.
-2. What a step of the trainer costs beyond the network and the optimiser themselves.
-3. What it costs when a replica leaves a replica stack.
+An MLP (64-160-160-10) at batches of 8 and 512, a Transformer (2 + 2 layers of 64) at batches of 64 x 16 tokens.
 """
 
 from __future__ import annotations
@@ -184,38 +182,6 @@ def compare(case: Case, timer: Timer) -> None:
         print(f"{case.title:>22}  K = {replicas:<3} {times}  {ratio:5.2f} x  quietest {quiet:5.2f} x  {verdict}")
 
 
-def overhead(replicas: int) -> None:
-    """A step beside its forward and backward pass and its optimiser, on a batch that lies ready."""
-    full, bare = (stacked("mlp", vectors(), 8, replicas, width=160, depth=2) for _ in range(2))
-    batch, optimiser_step, network = bare.sampler.batch(0), bare.optimiser_steps["main"], bare.stack.network
-
-    def alone() -> None:
-        for parameter in optimiser_step.parameters:
-            parameter.grad = None
-        logits = network(*batch.inputs)
-        F.cross_entropy(logits.flatten(0, -2), batch.target.flatten()).backward()
-        optimiser_step.optimiser.step(1.0)
-
-    result = interleaved({"whole": full.step, "alone": alone}, time.process_time)
-    own, least = (1e6 * statistics.median(result[name]) for name in ("whole", "alone"))
-    print(
-        f"{'trainer, batch 8':>22}  K = {replicas:<3} {own:8.0f} us a step, of which {own - least:.0f} us are the trainer's own"
-    )
-
-
-def leaving(replicas: int) -> None:
-    """How long the others wait when one replica of a replica stack leaves it."""
-    times = []
-    for _ in range(ROUNDS):
-        training = stacked("mlp", vectors(), 8, replicas, width=160, depth=2)
-        for _ in range(3):
-            training.step()
-        training.broken[0] = training.total
-        times.append(seconds(training._drop_broken, time.process_time, 1))
-        assert len(training.stack) == replicas - 1
-    print(f"{'a replica leaves':>22}  K = {replicas:<3} {1e3 * statistics.median(times):8.2f} ms, once")
-
-
 def main() -> None:
     every = torch.get_num_threads()
     for threads, timer, what in ((1, time.process_time, "processor time"), (every, time.perf_counter, "wall clock")):
@@ -223,11 +189,6 @@ def main() -> None:
         print(f"threads: {threads} ({what}); medians of {ROUNDS} interleaved rounds")
         for case in cases():
             compare(case, timer)
-    torch.set_num_threads(1)
-    print("threads: 1 (processor time)")
-    for replicas in (1, 32):
-        overhead(replicas)
-    leaving(32)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ python tests/bench/training_gpu.py --tiny      all of it in small, on any machin
    single ones; the share of the measured peak of matrix products at more and more replicas.
 3. The phase diagram of wrong labels: 17 shares of training rows x 17 shares of wrong labels x 4 seeds, full batches.
 4. Every domain algorithm on images of ColoredMNIST's shape: 20 settings x 3 trials x 5,000 steps.
-5. A convolutional network on CIFAR-10 to 94 %, where that data is at hand.
 
 What does not fit its slot is measured over some steps and extrapolated, and the row says so. What cannot be measured here
 is left blank.
@@ -26,7 +25,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from farshift import FarshiftError
@@ -44,7 +42,7 @@ from farshift.baselines.running.search import draw_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from torch import Tensor, nn
+from torch import nn
 
 Row = dict[str, Any]
 Settings = Mapping[str, Any]
@@ -57,7 +55,6 @@ class Bench:
 
     tiny: bool
     device: torch.device
-    images: Path | None = None
     found: list[Row] = field(default_factory=list)
 
     @property
@@ -283,45 +280,14 @@ def domain_algorithms(bench: Bench) -> None:
     bench.note("all domain algorithms", recipes=len(known), seconds_extrapolated=total)
 
 
-def cifar(folder: Path, names: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """Flat images (N, 3072) of channels, rows and columns, 0 to 1, and labels, of files of the binary version."""
-    rows = np.concatenate([np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in names])
-    return torch.from_numpy(rows[:, 1:]).float() / 255, torch.from_numpy(rows[:, 0].astype(np.int64))
-
-
-def to_94(bench: Bench) -> None:
-    """A residual network on CIFAR-10, its images as they are (no augmentation)."""
-    if bench.images is None:
-        bench.note("CIFAR-10 to 94 %", left_blank="no --cifar FOLDER with the binary version")
-        return
-    x, label = cifar(bench.images, [f"data_batch_{number}.bin" for number in range(1, 6)])
-    test, truth = cifar(bench.images, ["test_batch.bin"])
-    centre, spread = x.mean(), x.std()
-    x, test = (x - centre) / spread, (test - centre) / spread
-    ones, lengths = torch.ones(1, len(x)), torch.ones(len(x), dtype=torch.int64)
-    data = Data((torch.zeros(len(x), 0, dtype=torch.int64), x), label[None], lengths, ones)
-    sizes, steps = Sizes(10, numbers=x.shape[1], shape=(3, 32, 32)), 20 if bench.tiny else 2000
-    widths, batch = ([4, 8], 32) if bench.tiny else ([64, 256, 256], 512)
-    each = [complete_settings("resnet", widths=widths, batch_size=batch, lr=3e-3, weight_decay=0.05, schedule="linear")]
-    built = training(bench, "resnet", each, data, sizes, steps)
-    start = bench.now()
-    built.run()
-    took = bench.now() - start
-    empty = torch.zeros(len(test), 0, dtype=torch.int64, device=bench.device)
-    answered = built.outcome.ended[0].answer(empty, test.to(bench.device))
-    right = float((answered[0].argmax(1).cpu() == truth).float().mean())
-    bench.note("CIFAR-10 to 94 %", accuracy=right, seconds=took, steps=steps, reached=right >= 0.94)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="all of it in small")
-    parser.add_argument("--cifar", type=Path, metavar="FOLDER", help="the binary version of CIFAR-10, for the CNN")
     parser.add_argument("--only", choices=PARTS, action="append", help="these parts alone")
     given = parser.parse_args()
     if not given.tiny and not torch.cuda.is_available():
         raise SystemExit("there is no GPU here: --tiny runs all of it in small")
-    bench = Bench(given.tiny, torch.device("cuda" if torch.cuda.is_available() else "cpu"), given.cifar)
+    bench = Bench(given.tiny, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     torch.backends.cuda.matmul.allow_tf32 = False
     name = torch.cuda.get_device_name() if bench.gpu else "CPU"
     print(f"{name}, torch {torch.__version__}", flush=True)
@@ -338,7 +304,6 @@ PARTS: dict[str, Callable[[Bench], None]] = {
     "modular": modular_replicas,
     "phase": phase_diagram,
     "domain": domain_algorithms,
-    "cifar": to_94,
 }
 
 

@@ -32,6 +32,21 @@ class Memoriser:
         return np.array([self.known.get(pair, 0) for pair in pairs])
 
 
+class Breaking:
+    """Is always right, but once raises, when it was asked for `breaks` batches. asked: the rows of each."""
+
+    def __init__(self, breaks: int) -> None:
+        self.breaks: int | None = breaks
+        self.asked: list[int] = []
+
+    def predict(self, batch):
+        if len(self.asked) == self.breaks:
+            self.breaks = None
+            raise ConnectionError("gone")
+        self.asked.append(len(batch["a"]))
+        return (batch["a"] + batch["b"]) % 97
+
+
 class Bad:
     """`predict` answers with what `answer` makes of the batch."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift import FarshiftError, evaluate, score
-from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.runs.coverage import list_selection_only_parts, select_limited_rows
+from farshift import FarshiftError, compare, evaluate, score
+from farshift.benchmarks.benchmark import find_benchmark, select_limited_rows
 from farshift.benchmarks.runs.run import Run
 from farshift.core.errors import BadSubmission
 from farshift.core.progress import report_to
@@ -47,7 +46,7 @@ def test_the_rows_of_a_limit_are_the_same_each_time_and_among_those_of_a_larger_
     assert select_limited_rows(ON, "id_test", ids, 5000).tolist() == list(range(1000))
 
 
-def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
+def test_a_limited_run_is_scored_on_its_rows_and_no_board_or_comparison_takes_it(tmp_path):
     model, heard = External(), Heard()
     with report_to(heard):
         run = evaluate(model, ON, seeds=1, budget="quick", limit=40, out=tmp_path / "r")
@@ -63,12 +62,15 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     with pytest.raises(BadSubmission, match=r"a trial run on 40 rows of each part \(--limit\)"):
         pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
+    full = evaluate(External(), ON, seeds=1, budget="quick", out=tmp_path / "whole")
+    with pytest.raises(FarshiftError, match="evaluated on 40 rows of each part and all rows"):
+        compare(run, full)
 
 
 def test_an_external_model_is_not_asked_validation_parts_and_a_board_takes_its_run(tmp_path):
     benchmark = find_benchmark(ON)
     run = evaluate(External(), ON, seeds=benchmark.seeds("quick"), budget="quick", out=tmp_path / "r")
-    assert list_selection_only_parts(benchmark) == ["id_val"]
+    assert benchmark.selection_only_parts == ["id_val"]
     assert set(parts(run)) == set(benchmark.predicted_parts) - {"id_val"}
     assert run.card.model.extra["left_out"] == ["id_val"]
     result = score(run)
@@ -87,20 +89,8 @@ def test_validation_parts_are_asked_where_the_rule_judges_by_them_or_something_i
     assert "id_val" in parts(evaluate(plain, ON, seeds=1, budget="quick", limit=5, out=tmp_path / "plain"))
 
 
-def test_a_card_cannot_leave_out_a_part_that_is_scored(tmp_path):
-    from farshift.benchmarks.runs.coverage import list_predicted_parts
-
+def test_a_card_cannot_leave_out_a_part_that_is_scored():
     benchmark = find_benchmark(ON)
-    assert list_predicted_parts(benchmark, {"left_out": ["ood_test", "id_val"]}) == [
-        name for name in benchmark.predicted_parts if name != "id_val"
-    ]
-    assert list_predicted_parts(benchmark, {"left_out": "id_val"}) == list(benchmark.predicted_parts)
-
-
-def test_a_limited_run_is_not_compared_with_a_whole_one(tmp_path):
-    import farshift as fs
-
-    few = evaluate(External(), ON, seeds=1, budget="quick", limit=5, out=tmp_path / "few")
-    full = evaluate(External(), ON, seeds=1, budget="quick", out=tmp_path / "whole")
-    with pytest.raises(FarshiftError, match="evaluated on 5 rows of each part and all rows"):
-        fs.compare(few, full)
+    predicted = list(benchmark.predicted_parts)
+    left = benchmark.list_parts_without(["ood_test", "id_val"])
+    assert left == [name for name in predicted if name != "id_val"]

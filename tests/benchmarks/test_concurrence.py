@@ -73,14 +73,6 @@ def test_entries_that_are_ordered_quite_alike_keep_a_width():
     assert compute_tau_interval(steps, -steps)[1:] == pytest.approx((-1.0, -low))
 
 
-def test_the_matrix_of_fifteen_benchmarks_and_forty_entries_is_drawn_in_seconds():
-    values = np.random.default_rng(1).random((15, 40))
-    many = {f"b{n:02d}": {f"e{k}": value for k, value in enumerate(row)} for n, row in enumerate(values.tolist())}
-    result = compute_concurrences(many)
-    assert len(result) == 15 * 14 / 2
-    assert np.mean([item.low <= 0 <= item.high for item in result]) > 0.85
-
-
 # Harter, Biometrika 1961, table 1: the expected largest of n standard normal numbers.
 LARGEST = {2: 0.56419, 3: 0.84628, 5: 1.16296, 10: 1.53875, 20: 1.86748, 50: 2.24907, 100: 2.50759}
 

@@ -22,7 +22,6 @@ def test_a_gap_by_hand():
     parts = np.array([[[1, 1], [1, 1], [1, 1], [1, 0], [0, 1]], [[1, 1], [1, 1], [0, 0], [1, 1], [0, 0]]], bool)
     full = np.array([[1, 0, 0, 0, 1], [1, 0, 0, 1, 1]], bool)
     result = estimate_compositionality_gap(full, parts)
-    assert isinstance(result.gap, Estimate)
     assert result.gap.value == 3 / 6
     assert result.gap.per_seed == (2 / 3, 1 / 3)
     assert (result.gap.rows, result.gap.seeds) == (4, 2)
@@ -37,7 +36,6 @@ def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
     ]
     result = estimate_compositionality_gap(full, parts)
     if wrong:
-        assert isinstance(result.gap, Estimate)
         assert result.gap.value == pytest.approx(sum(wrong) / len(wrong))
         assert result.gap.low <= result.gap.value <= result.gap.high
     else:
@@ -70,7 +68,6 @@ def test_a_seed_without_right_parts_has_no_gap_of_its_own():
     parts = np.ones((2, 5, 2), bool)
     parts[1] = False
     result = estimate_compositionality_gap(np.zeros((2, 5), bool), parts).gap
-    assert isinstance(result, Estimate)
     assert (result.value, result.per_seed) == (1.0, ())
 
 
@@ -78,7 +75,6 @@ def test_a_gap_of_none_or_all_keeps_a_width():
     parts = np.ones((1, 200, 2), bool)
     for full, value in ((np.ones((1, 200), bool), 0.0), (np.zeros((1, 200), bool), 1.0)):
         result = estimate_compositionality_gap(full, parts).gap
-        assert isinstance(result, Estimate)
         assert result.value == value
         assert 0.005 < result.high - result.low < 0.03
 

@@ -22,9 +22,8 @@ def test_a_response_is_asked_for_once(server, cache):
     again = model(server)
     assert again.predict(words("b", "a", "c")) == ["b", "a", "other"]
     assert len(server.requests) == 3
-    assert (
-        again.remarks() | {"prompt_tokens": 12, "completion_tokens": 3, "requests": 1, "cached": 2} == again.remarks()
-    )
+    expected = {"prompt_tokens": 12, "completion_tokens": 3, "requests": 1, "cached": 2}
+    assert again.remarks().items() >= expected.items()
     assert len(files(cache)) == 3
 
 
@@ -37,19 +36,11 @@ def test_a_cached_run_needs_neither_endpoint_nor_key(cache, monkeypatch):
 
 
 CHANGES = [
-    {"seed": 1},
-    {"name": "small"},
-    {"temperature": "0.1"},
+    *({name: value} for name, value in {"seed": 1, "name": "small", "temperature": "0.1", "top_p": "0.5"}.items()),
+    *({name: value} for name, value in {"max_tokens": "5", "system": "Be brief.", "api": "completions"}.items()),
     {"leave_out": "temperature"},
-    {"top_p": "0.5"},
-    {"max_tokens": "5"},
-    {"system": "Be brief."},
-    {"api": "completions"},
-    {"asked_by": prompt(stop=["x"])},
-    {"asked_by": prompt(query="Tell {word}")},
-    {"asked_by": prompt(instruction="Now.")},
-    {"asked_by": prompt(max_tokens=5)},
-    {"asked_by": prompt(version=2)},
+    *({"asked_by": prompt(**pin)} for pin in ({"stop": ["x"]}, {"query": "Tell {word}"}, {"instruction": "Now."})),
+    *({"asked_by": prompt(**pin)} for pin in ({"max_tokens": 5}, {"version": 2})),
     {"asked_by": replace(prompt(), task=replace(TASK, tokens="character"))},
 ]
 
@@ -59,12 +50,8 @@ def test_changing_any_one_thing_asks_again(server, change):
     model(server).predict(words("a"))
     model(server, **change).predict(words("a"))
     assert len(server.requests) == 2
-
-
-def test_another_endpoint_is_asked_itself(server):
-    model(server).predict(words("a"))
     with llm(lambda text: "other") as other:
-        assert model(other).predict(words("a")) == ["other"]
+        assert model(other, **change).predict(words("a")) == ["other"], "another endpoint is asked itself"
 
 
 @pytest.mark.parametrize("option", [{"concurrency": "1"}, {"retries": "0"}, {"timeout": "9"}])
@@ -95,15 +82,8 @@ def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(s
     result = requested.predict(words("a", "bad", "again"))
     assert result[2] == "as Bearer *** says"
     factory = from_spec(f"tiny@{server.url}", {})
-    output = [
-        repr(result),
-        repr(requested.remarks()),
-        factory.code,
-        repr(factory),
-        repr(vars(requested)),
-        repr(vars(factory)),
-    ]
-    assert not [text for text in output if KEY in text]
+    shown = [result, requested.remarks(), factory.code, factory, vars(requested), vars(factory)]
+    assert KEY not in repr(shown)
     assert files(cache)
     assert not [path for path in files(cache) if KEY.encode() in path.read_bytes()]
 

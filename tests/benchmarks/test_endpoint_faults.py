@@ -63,35 +63,23 @@ def test_a_response_that_comes_too_late_costs_its_row_alone(server):
     assert requested.predict(words("one", "two", "three")) == ["one", Failed("no response within 1.5 s"), "three"]
 
 
-@pytest.mark.parametrize("fault", ["context", "window"])
-def test_a_prompt_over_the_context_window_costs_its_row_and_no_second_try(server, fault):
+REFUSED = {"context": "prompt over the context window", "window": "prompt over the context window"}
+REFUSED |= {"filter": "refused by the content filter", "filtered": "refused by the content filter"}
+
+
+@pytest.mark.parametrize(("fault", "reason"), REFUSED.items())
+def test_a_prompt_that_is_refused_costs_its_row_and_no_second_try(server, fault, reason):
     server.faults_of = {"long": ["always", fault]}
     requested = ask(server)
-    assert requested.predict(words("long", "short")) == [Failed("prompt over the context window"), "short"]
-    assert requested.predict(words("long")) == [Failed("prompt over the context window")], "also where it is alone"
+    assert requested.predict(words("long", "short")) == [Failed(reason), "short"]
+    assert requested.predict(words("long")) == [Failed(reason)], "also where it is alone"
     assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize("fault", ["filter", "filtered"])
-def test_a_content_filter_costs_its_row_and_no_second_try(server, fault):
-    server.faults_of = {"rude": ["always", fault]}
-    assert ask(server).predict(words("rude", "kind")) == [Failed("refused by the content filter"), "kind"]
-    assert len(server.requests) == 2
 
 
 def test_an_answer_cut_off_is_read_if_it_can_be(server):
     server.faults_of = {"one": ["length"], "two": ["null"]}
-    assert ask(server).predict(words("one", "two")) == [
-        "one",
-        Failed("cut off at the token limit before an answer"),
-    ]
-
-
-@pytest.mark.parametrize("fault", ["429", "429 200"])
-def test_an_endpoint_that_will_not_take_so_many_requests_stops_the_run(server, fault):
-    server.faults_of = {"one": ["always", fault]}
-    with pytest.raises(ModelError, match=r"^openai:tiny at http://.*/v1: status 429.*: lower the option concurrency"):
-        ask(server, concurrency="1").predict(words("zero", "one", "two"))
+    cut = Failed("cut off at the token limit before an answer")
+    assert ask(server).predict(words("one", "two")) == ["one", cut]
 
 
 @pytest.mark.parametrize(
@@ -99,18 +87,17 @@ def test_an_endpoint_that_will_not_take_so_many_requests_stops_the_run(server, f
     [
         ("401", "answers 401: the key was rejected: set the variable that api_key_env names"),
         ("403", "answers 403: the key may not use this model"),
-        (
-            "404",
-            r"answers 404: there is no such model or address: check the model's name and the URL \(most end in /v1\)",
-        ),
+        ("404", r"answers 404: there is no such model or address: check .* \(most end in /v1\)"),
         ("quota", "answers 429: the quota is spent"),
+        ("429", "status 429.*: lower the option concurrency"),
+        ("429 200", "status 429.*: lower the option concurrency"),
     ],
 )
 def test_what_no_further_try_can_mend_stops_the_run_at_once(server, fault, complaint):
-    server.faults = [fault] * 50
+    server.faults_of = {"1": ["always", fault]}
     with pytest.raises(ModelError, match=f"^openai:tiny at http.*{complaint}"):
         ask(server, concurrency="2").predict(words(*map(str, range(50))))
-    assert len(server.requests) <= 4
+    assert len(server.requests) <= 5
 
 
 def test_an_endpoint_that_is_down_stops_the_run_and_the_run_goes_on_when_it_is_up(server):
@@ -118,22 +105,21 @@ def test_an_endpoint_that_is_down_stops_the_run_and_the_run_goes_on_when_it_is_u
     assert ask(server).predict(words(*names[:10])) == names[:10]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(
-        ModelError, match=rf"^openai:tiny at http://127.0.0.1:{port}/v1: no connection .*check that it is running"
-    ):
-        ask(f"http://127.0.0.1:{port}/v1").predict(words(*names))
+    away = f"http://127.0.0.1:{port}/v1"
+    with pytest.raises(ModelError, match=f"^openai:tiny at {away}: no connection .*check that it is running"):
+        ask(away).predict(words(*names))
     before = len(server.requests)
     assert ask(server).predict(words(*names)) == names
     assert len(server.requests) == before + 10
 
 
-@pytest.mark.parametrize("fault", ["500", "reset", "html", "422 no such field: seed"])
-def test_an_endpoint_that_answers_nobody_stops_the_run_early(server, fault):
+@pytest.mark.parametrize(
+    ("fault", "rows"), [("500", 300), ("reset", 300), ("html", 300), ("422 no such field: seed", 300), ("500", 2)]
+)
+def test_an_endpoint_that_answers_nobody_stops_the_run_early(server, fault, rows):
     server.faults = [fault] * 2000
-    with pytest.raises(
-        ModelError, match=r"failed for every prompt of a batch \(.*\): check the URL and the options .* run again"
-    ):
-        ask(server, concurrency="2").predict(words(*map(str, range(300))))
+    with pytest.raises(ModelError, match=r"failed for every prompt of a batch \(.*\): check the URL .* run again"):
+        ask(server, concurrency="2").predict(words(*map(str, range(rows))))
     assert len(server.requests) < 40
 
 
@@ -143,12 +129,6 @@ def test_many_rows_are_lost_rather_than_the_run_where_others_are_answered_or_wer
     expected = ["good", *[Failed("status 500: no")] * 9]
     assert ask(server, concurrency="1").predict(words(*names)) == expected
     assert ask(server).predict(words(*names[::-1])) == expected[::-1]
-
-
-def test_a_batch_of_which_no_row_is_answered_stops_the_run_however_small(server):
-    server.faults = ["500"] * 2000
-    with pytest.raises(ModelError, match="failed for every prompt of a batch"):
-        ask(server).predict(words("a", "b"))
 
 
 @pytest.mark.attack("host", "a model endpoint that repeats the key in its answers")

@@ -77,24 +77,18 @@ def test_a_masked_probability_is_refused():
 )
 @pytest.mark.parametrize("task", [CLASSES, TEXTS], ids=lambda task: task.type)
 def test_what_has_no_rows_is_no_answer_even_where_its_length_would_fit(task, answer):
-    with pytest.raises(
-        ModelError, match=r"predict returned \w+ instead of 3 predictions on id_test, batch 0 \(rows 0{16}"
-    ):
+    with pytest.raises(ModelError, match=r"returned \w+ instead of 3 predictions on id_test, batch 0 \(rows 0{16}"):
         read(answer, task)
 
 
 @pytest.mark.parametrize("items", [["only"], ["a", "b", "c", "d"], []])
 def test_one_text_is_never_spread_over_all_rows(items):
-    with pytest.raises(
-        ModelError, match=f"predict returned {format_count(len(items), 'prediction')} for 3 rows on id_test"
-    ):
+    with pytest.raises(ModelError, match=f"returned {format_count(len(items), 'prediction')} for 3 rows on id_test"):
         read(Sized(3, items), TEXTS)
 
 
 def test_an_answer_that_breaks_when_it_is_read_is_named_with_its_rows():
-    with pytest.raises(
-        ModelError, match=r"reading the Sized that predict returned on id_test, batch 0 .* RuntimeError: no rows here"
-    ):
+    with pytest.raises(ModelError, match=r"reading the Sized that predict returned on .* RuntimeError: no rows here"):
         read(Sized(3, None), TEXTS)
 
 
@@ -135,5 +129,17 @@ def test_probabilities_of_too_few_or_too_many_rows_are_refused(rows):
 def test_texts_of_numpy_are_texts():
     result = read(np.array(["walk", "", "führen"]), TEXTS)
     assert result.prediction.tolist() == ["walk", "", "führen"]
-    with pytest.raises(ModelError, match="returned bytes instead of text for row 0{15}1"):
-        read(["walk", b"walk", "walk"], TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (["walk", b"walk", "walk"], "returned bytes instead of text for row 0{15}1"),
+        ([1, 1, 1], "returned int instead of text"),
+        (["\ud800", "", ""], "text that is not valid Unicode"),
+        (["x" * 100_001, "", ""], "a text of 100001 characters"),
+    ],
+)
+def test_what_is_no_text_is_refused(answer, complaint):
+    with pytest.raises(ModelError, match=complaint):
+        read(answer, TEXTS)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import farshift as fs
 import models
 import numpy as np
-import pyarrow as pa
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.runs import run_folder
-from farshift.benchmarks.runs import run_folder as merging
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.status import list_statuses
 from farshift.benchmarks.statistics.interval import NotAvailable
@@ -96,9 +95,9 @@ def test_a_run_that_is_killed_at_any_step_is_finished_by_repeating_it(python, tm
 
 
 class Drawn:
-    """Every training gives another model, which answers alike to all rows; while a file exists it fails on seed 1."""
+    """Every training gives another model, which answers alike to all rows; the first of seed 1 fails."""
 
-    mood: Path
+    breaks: bool
     trainings: list[int]
 
     def __init__(self, seed):
@@ -109,7 +108,8 @@ class Drawn:
         self.answer = len(self.trainings)
 
     def predict(self, batch):
-        if self.seed == 1 and self.mood.exists():
+        if self.seed == 1 and self.breaks:
+            Drawn.breaks = False
             raise ValueError("not today")
         return np.full(len(batch["a"]), self.answer)
 
@@ -117,11 +117,9 @@ class Drawn:
 @pytest.fixture
 def half_done(tmp_path) -> Path:
     """A run of a trained model with one of two seeds done."""
-    Drawn.mood, Drawn.trainings = tmp_path / "mood", []
-    Drawn.mood.write_text("")
+    Drawn.breaks, Drawn.trainings = True, []
     with pytest.raises(ModelError, match="not today"):
         fs.evaluate(Drawn, on=ON, seeds=2, out=tmp_path / "r", name="m")
-    Drawn.mood.unlink()
     return tmp_path / "r"
 
 
@@ -131,34 +129,22 @@ def test_a_trained_models_damaged_answers_are_all_made_again_by_one_new_training
     shard.unlink() if damage is None else shard.write_bytes(damage)
     run = fs.evaluate(Drawn, on=ON, seeds=2, out=half_done, name="m")
     assert Drawn.trainings == [0, 1, 0, 1]
-    table = run.predictions()
-    of_seed_0 = {
-        answer
-        for seed, answer in zip(*(table[name].to_pylist() for name in ("seed", "prediction")), strict=True)
-        if not seed
-    }
-    assert of_seed_0 == {3}, "not one row of the first training"
+    rows = run.predictions().to_pylist()
+    assert {row["prediction"] for row in rows if row["seed"] == 0} == {3}, "not one row of the first training"
 
 
 def test_a_model_whose_answers_vary_replaces_a_damaged_shard_for_good(tmp_path):
-    class Fickle:
-        def __init__(self):
-            self.asked = []
-
+    class Fickle(models.Breaking):
         def predict(self, batch):
-            if len(self.asked) == 25:
-                self.asked.append(0)
-                raise ConnectionError("gone")
-            self.asked.append(len(batch["a"]))
-            return (batch["a"] + len(self.asked)) % 97
+            return (super().predict(batch) + len(self.asked)) % 97
 
-    model = Fickle()
+    model = Fickle(25)
+    evaluate = partial(fs.evaluate, model, on=ON, seeds=2, out=tmp_path / "r")
     with pytest.raises(ModelError, match="gone"):
-        fs.evaluate(model, on=ON, seeds=2, out=tmp_path / "r", name="m")
+        evaluate()
     shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("*.arrow"))
     shard.write_bytes(shard.read_bytes()[:-10])
-    run = fs.evaluate(model, on=ON, seeds=2, out=tmp_path / "r", name="m")
-    assert fs.score(run).candidates == 1
+    assert fs.score(evaluate()).candidates == 1
 
 
 def test_checkpoints_that_come_in_another_order_after_a_kill_keep_their_own_answers(tmp_path):
@@ -184,24 +170,12 @@ def test_checkpoints_that_come_in_another_order_after_a_kill_keep_their_own_answ
     assert run.predictions().equals(clean.predictions())
 
 
-def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path):
-    class Gone(models.Adder):
-        """No `fit`, and one answer that cost much."""
-
-        def predict(self, batch):
-            if "asked" in vars(self):
-                raise ConnectionError("gone")
-            self.asked = True
-            return super().predict(batch)
-
+def test_one_answer_that_cost_much_is_kept(tmp_path):
+    evaluate = partial(fs.evaluate, models.Breaking(1), on=ON, seeds=1, out=tmp_path / "r")
     with pytest.raises(ModelError, match="gone"):
-        fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")
-    with pytest.raises(
-        BadRun, match=r"unfinished run of another plan \(512 predictions stored; other model batch_size\)"
-    ):
-        fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m", batch_size=100)
-    with pytest.raises(ModelError, match="id_test, batch 2 "):
-        fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")
+        evaluate()
+    with pytest.raises(BadRun, match=r"another plan \(512 predictions stored; other model batch_size\)"):
+        evaluate(batch_size=100)
 
 
 def test_what_a_kill_left_beside_a_finished_run_is_cleared_away_and_misleads_nobody(tmp_path):
@@ -238,14 +212,6 @@ def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tm
         pass
 
 
-def test_the_bytes_of_predictions_do_not_depend_on_how_answers_were_cut_into_shards(tmp_path):
-    texts = pa.array([f"{number:060d}" for number in range(90_000)])
-    full = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
-    pieces = pa.concat_tables([full.slice(0, 2100), full.slice(2100, 42_900), full.slice(45_000)])
-    written = {merging.encode_parquet(table) for table in (full, pieces)}
-    assert len(written) == 1
-
-
 def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(tmp_path, monkeypatch):
     class Sometimes:
         def predict(self, batch):
@@ -274,18 +240,8 @@ def test_folders_that_hold_no_readable_run_are_named_by_status(tmp_path):
         list_statuses([tmp_path / "good"])
 
 
-def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
+def test_status_reads_a_run_that_vanishes_under_its_eyes(half_done, monkeypatch):
     """Between two looks at the folder the run is finished, and its shards are gone."""
-
-    class Fails(models.Adder):
-        def predict(self, batch):
-            if self.seed == 1:
-                raise ValueError("no")
-            return super().predict(batch)
-
-    out = tmp_path / "r"
-    with pytest.raises(ModelError):
-        fs.evaluate(Fails, on=ON, seeds=2, out=out, name="m")
     real = Path.stat
 
     def vanishing(self: Path, **options: bool) -> os.stat_result:
@@ -294,5 +250,5 @@ def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
         return real(self, **options)
 
     monkeypatch.setattr(Path, "stat", vanishing)
-    (result,) = list_statuses([out])
+    (result,) = list_statuses([half_done])
     assert (result.state, result.seeds, result.rate) == ("stopped", 1, None)

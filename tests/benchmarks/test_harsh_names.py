@@ -11,7 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.listing import describe_benchmark
 from farshift.benchmarks.settings import MAX_CANDIDATES, to_card_values
-from farshift.core.errors import BadRun, ModelError
+from farshift.core.errors import ModelError
 from own import changed
 
 ON = "modadd97/xi35"
@@ -36,21 +36,6 @@ def test_settings_are_kept_apart_whatever_they_are_called(tmp_path, one, other):
     assert result.selections["last"].id.value == pytest.approx(0.5, abs=0.02)
 
 
-def test_a_settings_files_hold_only_plain_letters_so_that_any_system_takes_them(tmp_path):
-    class Broken(models.Adder):
-        def predict(self, batch):
-            if len(batch["a"]) < 512:
-                raise ValueError("stop here")
-            return super().predict(batch)
-
-    settings = {'a:b\\c*?"<>|': {}, "ünï": {}}
-    with pytest.raises(ModelError, match="stop here"):
-        fs.evaluate(Broken, on=ON, seeds=1, settings=settings, out=tmp_path / "r")
-    written = [path.relative_to(tmp_path).as_posix() for path in (tmp_path / "r" / "shards").rglob("*")]
-    assert written
-    assert all(path.isascii() and not set(path) & set('\\:*?"<>| ') for path in written)
-
-
 def test_a_setting_may_be_called_as_the_fold_of_another(tmp_path):
     fold = {"bad": {}, "bad.leave_one_group_out.0": {}}
     run = fs.evaluate(
@@ -65,27 +50,6 @@ class Rote:
 
     def predict(self, batch):
         return ["I_WALK"] * len(batch["command"])
-
-
-def test_values_of_every_sort_decide_whether_an_unfinished_run_goes_on(tmp_path):
-    class Layered(models.Adder):
-        def __init__(self, seed, layers, fails=True):
-            super().__init__(seed)
-
-        def predict(self, batch):
-            if self.seed == 1:
-                raise ValueError("not yet")
-            return super().predict(batch)
-
-    def evaluate(layers: Any) -> None:
-        fs.evaluate(Layered, on=ON, seeds=2, settings={"a": {"layers": layers}}, out=tmp_path / "r", name="m")
-
-    with pytest.raises(ModelError, match="not yet"):
-        evaluate([64, 64])
-    with pytest.raises(BadRun, match=r"unfinished run of another plan \(1 seed done; other model settings\)"):
-        evaluate([64, 32])
-    with pytest.raises(ModelError, match="not yet"):
-        evaluate([64, 64])
 
 
 def test_values_are_stated_so_that_other_values_are_stated_otherwise():
@@ -192,27 +156,32 @@ def test_a_models_own_attributes_are_not_mistaken_for_the_harnesss(tmp_path):
     assert fs.evaluate(Own(), on=ON, seeds=1, out=tmp_path / "r").model == "Own"
 
 
-def test_a_model_that_breaks_when_it_is_looked_at_or_closed_is_named():
-    class Guarded(models.Adder):
-        def __getattr__(self, name):
-            raise KeyError(name)
+class Guarded(models.Adder):
+    def __getattr__(self, name):
+        raise KeyError(name)
 
-    with pytest.raises(ModelError, match="reading the model, a Guarded, raised KeyError"):
-        fs.evaluate(Guarded(), on=ON, seeds=1)
 
-    class Shut(models.Adder):
-        def close(self):
-            raise OSError("still in use")
+class Shut(models.Adder):
+    def close(self):
+        raise OSError("still in use")
 
-    with pytest.raises(ModelError, match="seed 0: close raised OSError: still in use"):
-        fs.evaluate(Shut, on=ON, seeds=1)
 
-    class Both(Shut):
-        def predict(self, batch):
-            raise ValueError("the cause")
+class Both(Shut):
+    def predict(self, batch):
+        raise ValueError("the cause")
 
-    with pytest.raises(ModelError, match="raised ValueError: the cause"):
-        fs.evaluate(Both, on=ON, seeds=1)
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [
+        (Guarded(), "reading the model, a Guarded, raised KeyError"),
+        (Shut, "seed 0: close raised OSError: still in use"),
+        (Both, "raised ValueError: the cause"),
+    ],
+)
+def test_a_model_that_breaks_when_it_is_looked_at_or_closed_is_named(model, complaint):
+    with pytest.raises(ModelError, match=complaint):
+        fs.evaluate(model, on=ON, seeds=1)
 
 
 def test_a_checkpoint_that_adapts_is_refused_where_adaptation_is_not_allowed():

@@ -19,7 +19,7 @@ from farshift.benchmarks.model_inputs.load import load_model_inputs
 from farshift.benchmarks.prompting.grading import Grader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from interop_cases import NAME, echo_home
+from interop_cases import NAME
 from support import one_line_error
 
 TOOLS = ("lm-eval", "inspect")
@@ -45,40 +45,46 @@ class _Tagged(yaml.SafeLoader):
 _Tagged.add_constructor("!function", lambda loader, node: f"function {loader.construct_scalar(node)}")
 
 
+@pytest.fixture(scope="module")
+def exported(home, tmp_path_factory):
+    """The folder of a benchmark that was exported for a runner, and what was returned."""
+    done: dict[tuple[str, str], tuple[Path, dict]] = {}
+
+    def export(tool: str = "inspect", name: str = NAME) -> tuple[Path, dict]:
+        if (tool, name) not in done:
+            folder = tmp_path_factory.mktemp("exported") / "task"
+            done[tool, name] = folder, export_benchmark(name, tool, folder)
+        return done[tool, name]
+
+    return export
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
-def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
-    result = export_benchmark(name, tool, tmp_path / "task")
-    samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
+def test_every_row_that_a_run_predicts_is_one_sample(exported, tool, name):
+    folder, result = exported(tool, name)
+    samples = [sample for sheet in sheets(folder).values() for sample in sheet]
     benchmark, model_inputs = find_benchmark(name), load_model_inputs(find_benchmark(name))
-    expected = {
-        f"{row_id:016x}": (part, prompt)
-        for part in benchmark.predicted_parts
-        for row_id, prompt in zip(
-            model_inputs.part(part).row_ids,
-            model_inputs.prompt.texts(model_inputs.part(part).batch(slice(None))),
-            strict=True,
-        )
-    }
+    expected = {}
+    for part in benchmark.predicted_parts:
+        rows = model_inputs.part(part)
+        for row_id, prompt in zip(rows.row_ids, model_inputs.prompt.texts(rows.batch(slice(None))), strict=True):
+            expected[f"{row_id:016x}"] = part, prompt
     assert {sample["row_id"]: (sample["part"], sample["prompt"]) for sample in samples} == expected
     assert result["rows"] == len(samples) == len(expected)
     assert {sample["entry_identity"] for sample in samples} == {benchmark.identity("full")}
+    mark = make_canary(benchmark)
+    assert {sample["canary"] for sample in samples} == {mark}, "it goes with every row"
+    assert not any(make_guid(benchmark) in sample["prompt"] for sample in samples)
+    assert mark in (folder / "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_the_canary_goes_with_every_row_and_no_prompt_has_it(tmp_path, tool):
-    export_benchmark(NAME, tool, tmp_path / "task")
-    mark = make_canary(find_benchmark(NAME))
-    samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
-    assert {sample["canary"] for sample in samples} == {mark}
-    assert not any(make_guid(find_benchmark(NAME)) in sample["prompt"] for sample in samples)
-    assert mark in (tmp_path / "task" / "README.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
-def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(tmp_path, name):
-    export_benchmark(name, "inspect", tmp_path / "task")
-    benchmark, result = find_benchmark(name), sheets(tmp_path / "task")
+@pytest.mark.parametrize(
+    ("name", "expected"), [(NAME, ["id", "id_val", "ood"]), ("modadd97/xi35", ["fit_clean", "id", "id_val", "ood"])]
+)
+def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(exported, name, expected):
+    benchmark, result = find_benchmark(name), sheets(exported("inspect", name)[0])
+    assert sorted(result) == expected, "rows that another view has are not asked again"
     for view in ("id", "ood"):
         part, truth = benchmark.view(view)
         assert [int(sample["row_id"], 16) for sample in result[view]] == part.row_ids.tolist()
@@ -86,26 +92,18 @@ def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(tmp_path, name):
         assert [sample["target"] for sample in result[view]] == [str(label) for label in truth.tolist()]
 
 
-def test_a_view_of_rows_that_another_has_is_not_asked_again(tmp_path):
-    export_benchmark(NAME, "lm-eval", tmp_path / "echo")
-    assert sorted(sheets(tmp_path / "echo")) == ["id", "id_val", "ood"]
-    export_benchmark("modadd97/xi35", "lm-eval", tmp_path / "modadd")
-    assert sorted(sheets(tmp_path / "modadd")) == ["fit_clean", "id", "id_val", "ood"]
-
-
-def test_a_true_answer_is_graded_right_and_a_wrong_one_wrong(tmp_path):
-    export_benchmark(NAME, "inspect", tmp_path / "task")
-    grader = Grader.read(tmp_path / "task" / "benchmark.json")
-    for sample in sheets(tmp_path / "task")["ood"]:
+def test_a_true_answer_is_graded_right_and_a_wrong_one_wrong(exported):
+    folder, _ = exported()
+    grader = Grader.read(folder / "benchmark.json")
+    for sample in sheets(folder)["ood"]:
         if "\u2028" not in sample["label"]:  # to the extraction that is the end of the line
             assert grader.value(f" {sample['label']}\nin: more", sample["label"]) == 1.0
         assert grader.value(f"{sample['label']}\u00b6 wrong", "quite other words") == 0.0
         assert grader.value("", sample["label"]) == 0.0
 
 
-def test_a_class_is_graded_by_its_index(tmp_path):
-    export_benchmark("modadd97/xi35", "lm-eval", tmp_path / "task")
-    grader = Grader.read(tmp_path / "task" / "benchmark.json")
+def test_a_class_is_graded_by_its_index(exported):
+    grader = Grader.read(exported("lm-eval", "modadd97/xi35")[0] / "benchmark.json")
     assert grader.value(" 51", 51) == 1.0
     assert grader.value(" 51", 15) == grader.value("no idea", 51) == grader.value("\ud800", 51) == 0.0
 
@@ -119,44 +117,39 @@ def test_an_export_has_the_same_bytes_wherever_it_is_written(tmp_path, tool):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "deeper"]
 
 
-def test_an_lm_eval_task_generates_greedily_from_the_prompt_alone(tmp_path):
-    export_benchmark(NAME, "lm-eval", tmp_path / "task")
-    task = yaml.load((tmp_path / "task" / "farshift_echo_long_ood.yaml").read_bytes(), _Tagged)
-    assert task["task"] == "farshift_echo_long_ood"
-    assert task["output_type"] == "generate_until"
-    assert (task["doc_to_text"], task["doc_to_target"], task["num_fewshot"]) == ("prompt", "target", 0)
-    assert task["generation_kwargs"] == {
-        "until": ["\n", "\u00b6"],
-        "max_gen_toks": 64,
-        "do_sample": False,
-        "temperature": 0.0,
+def test_an_lm_eval_task_generates_greedily_from_the_prompt_alone_and_the_group_names_it(exported):
+    folder, _ = exported("lm-eval")
+    task = yaml.load((folder / "farshift_echo_long_ood.yaml").read_bytes(), _Tagged)
+    greedy = {"until": ["\n", "\u00b6"], "max_gen_toks": 64, "do_sample": False, "temperature": 0.0}
+    assert (
+        task.pop("metadata").items() >= {"version": 1, "entry_identity": find_benchmark(NAME).identity("full")}.items()
+    )
+    assert task == {
+        "task": "farshift_echo_long_ood",
+        "custom_dataset": "function utils.samples",
+        "dataset_kwargs": {"sheet": "ood"},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_text": "prompt",
+        "doc_to_target": "target",
+        "num_fewshot": 0,
+        "generation_kwargs": greedy,
+        "process_results": "function utils.process_results",
+        "metric_list": [{"metric": "token_accuracy", "aggregation": "mean", "higher_is_better": True}],
     }
-    assert task["custom_dataset"] == "function utils.samples"
-    assert task["dataset_kwargs"] == {"sheet": "ood"}
-    assert task["process_results"] == "function utils.process_results"
-    assert task["metric_list"] == [{"metric": "token_accuracy", "aggregation": "mean", "higher_is_better": True}]
-    assert task["metadata"]["version"] == 1
-    assert task["metadata"]["entry_identity"] == find_benchmark(NAME).identity("full")
-
-
-def test_an_lm_eval_group_names_every_task(tmp_path):
-    export_benchmark(NAME, "lm-eval", tmp_path / "task")
-    group = yaml.safe_load((tmp_path / "task" / "farshift_echo_long.yaml").read_bytes())
-    assert group["group"] == "farshift_echo_long"
-    assert {f"{name}.yaml" for name in [group["group"], *group["task"]]} == {
-        path.name for path in (tmp_path / "task").glob("*.yaml")
-    }
+    group = yaml.safe_load((folder / "farshift_echo_long.yaml").read_bytes())
+    names = {f"{name}.yaml" for name in [group["group"], *group["task"]]}
+    assert names == {path.name for path in folder.glob("*.yaml")}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_exported_code_compiles_and_the_readme_warns_of_labels(tmp_path, tool):
-    export_benchmark(NAME, tool, tmp_path / "task")
-    (code,) = (tmp_path / "task").glob("*.py")
+def test_the_exported_code_compiles_and_the_readme_warns_of_labels(exported, tool):
+    folder, _ = exported(tool)
+    (code,) = folder.glob("*.py")
     compile(code.read_text("utf-8"), code.name, "exec")
-    readme = (tmp_path / "task" / "README.md").read_text("utf-8")
-    assert "holds the true labels" in readme
-    assert "Farshift must be installed" in readme
-    assert find_benchmark(NAME).identity("full") in readme
+    readme = (folder / "README.md").read_text("utf-8")
+    for words in ("holds the true labels", "Farshift must be installed", find_benchmark(NAME).identity("full")):
+        assert words in readme
 
 
 def test_the_command_is_safe_to_paste_whatever_the_folder_is_called(tmp_path):
@@ -166,19 +159,14 @@ def test_the_command_is_safe_to_paste_whatever_the_folder_is_called(tmp_path):
     assert inspect[:3] == ["inspect", "eval", f"{tmp_path}/it's/task.py@farshift_echo_long"]
 
 
-def test_an_export_that_is_there_is_left_as_it_is(tmp_path):
-    export_benchmark(NAME, "inspect", tmp_path / "task")
-    (tmp_path / "task" / "__pycache__").mkdir()
-    before = (tmp_path / "task" / "task.py").stat().st_mtime_ns
-    export_benchmark(NAME, "inspect", tmp_path / "task")
-    assert (tmp_path / "task" / "task.py").stat().st_mtime_ns == before
-
-
-def test_an_empty_folder_is_filled(tmp_path):
-    (tmp_path / "task").mkdir()
-    assert export_benchmark(NAME, "inspect", tmp_path / "task")["rows"] == len(
-        [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
-    )
+def test_an_empty_folder_is_filled_and_an_export_that_is_there_is_left_as_it_is(tmp_path):
+    folder = tmp_path / "task"
+    folder.mkdir()
+    export_benchmark(NAME, "inspect", folder)
+    (folder / "__pycache__").mkdir()
+    before = (folder / "task.py").stat().st_mtime_ns
+    export_benchmark(NAME, "inspect", folder)
+    assert (folder / "task.py").stat().st_mtime_ns == before
 
 
 def test_a_folder_that_holds_something_else_is_refused_and_kept(tmp_path):
@@ -252,13 +240,9 @@ texts = st.text(st.characters(codec="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FARSHIFT_PATH", str(folder))
-        echo_home(folder)
-        benchmark = find_benchmark(NAME)
-        yield benchmark, make_export(benchmark)
+def task(home):
+    benchmark = find_benchmark(NAME)
+    return benchmark, make_export(benchmark)
 
 
 def log(sitting, sheet, said) -> Log:

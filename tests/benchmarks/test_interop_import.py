@@ -13,8 +13,9 @@ import pytest
 from farshift import FarshiftError, evaluate, score
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.interop import export_benchmark, import_run
+from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.scoring.shown_rows import show_rows
-from farshift.core.errors import BadRun, MissingExtra, UnknownName
+from farshift.core.errors import BadRun, MissingExtra
 from interop_cases import NAME, reply_to
 from support import one_line_error
 
@@ -37,20 +38,12 @@ def samples_of(task: Path, sheet: str) -> list[dict[str, Any]]:
 
 def sample_line(doc: dict[str, Any], said: str, sent: Any = None) -> dict[str, Any]:
     """A sample as lm-evaluation-harness 0.4.13 logs it; its score is a lie, which nobody should read."""
-    return {
-        "doc_id": 0,
-        "doc": doc,
-        "target": doc["target"],
-        "arguments": {"gen_args_0": {"arg_0": doc["prompt"] if sent is None else sent, "arg_1": {"until": ["\n"]}}},
-        "resps": [[said]],
-        "filtered_resps": [said],
-        "filter": "none",
-        "metrics": ["token_accuracy"],
-        "doc_hash": "0",
-        "prompt_hash": "0",
-        "target_hash": "0",
-        "token_accuracy": 1.0,
-    }
+    line = {"doc_id": 0, "doc": doc, "target": doc["target"], "resps": [[said]], "filtered_resps": [said]}
+    line |= {"filter": "none", "metrics": ["token_accuracy"], "token_accuracy": 1.0}
+    arguments = {"arg_0": doc["prompt"] if sent is None else sent, "arg_1": {"until": ["\n"]}}
+    return (
+        line | dict.fromkeys(("doc_hash", "prompt_hash", "target_hash"), "0") | {"arguments": {"gen_args_0": arguments}}
+    )
 
 
 def lm_eval_logs(
@@ -108,27 +101,19 @@ def test_an_imported_run_scores_as_if_the_harness_had_asked(task, tmp_path):
 def test_the_run_card_says_where_the_answers_come_from(task, tmp_path):
     run = import_run(lm_eval_logs(task, tmp_path / "logs"), "lm-eval", NAME, tmp_path / "run")
     card = run.card.to_dict()["model"]
-    assert (card["name"], card["kind"], card["tool"], card["prompt"]) == (
-        "tiny/model",
-        "imported",
-        "lm-eval 0.4.13",
-        "exact",
-    )
+    expected = {"name": "tiny/model", "kind": "imported", "tool": "lm-eval 0.4.13", "prompt": "exact"}
+    assert card.items() >= expected.items()
     other = lm_eval_logs(task, tmp_path / "other", says=lambda prompt: "something else")
     again = import_run(other, "lm-eval", NAME, tmp_path / "again", name="mine")
     assert again.card.model.name == "mine"
     assert again.card.model.code != card["code"]
 
 
-def test_a_model_in_a_local_folder_goes_by_the_folder_s_name(task, tmp_path):
-    logs = lm_eval_logs(task, tmp_path / "logs", model=str(tmp_path / "secret" / "tiny-7b"))
-    assert import_run(logs, "lm-eval", NAME, tmp_path / "run").model == "tiny-7b"
-
-
-def test_a_text_without_an_answer_is_a_failed_row(task, tmp_path):
-    run = import_run(
-        lm_eval_logs(task, tmp_path / "logs", says=lambda prompt: " \n"), "lm-eval", NAME, tmp_path / "run"
-    )
+def test_a_model_in_a_local_folder_goes_by_the_folder_s_name_and_a_text_without_an_answer_fails(task, tmp_path):
+    model = str(tmp_path / "secret" / "tiny-7b")
+    logs = lm_eval_logs(task, tmp_path / "logs", model=model, says=lambda prompt: " \n")
+    run = import_run(logs, "lm-eval", NAME, tmp_path / "run")
+    assert run.model == "tiny-7b"
     assert set(run.predictions()["status"].to_pylist()) == {FAILED}
     assert score(run).ood.value == 0.0
 
@@ -137,7 +122,7 @@ def test_a_text_that_no_file_can_hold_is_a_failed_row(task, tmp_path):
     logs = lm_eval_logs(task, tmp_path / "logs", says=lambda prompt: "fine")
     rewritten(logs[0], lambda lines: [edited(lines[0], resps=[["half \ud800"]]), *lines[1:]])
     run = import_run(logs, "lm-eval", NAME, tmp_path / "run")
-    assert sum(status == FAILED for status in run.predictions()["status"].to_pylist()) == 1
+    assert run.predictions()["status"].to_pylist().count(FAILED) == 1
     rows = show_rows(run, 1000, "id")
     assert {row["output"] for row in rows} == {"fine", "half \ud800"}
 
@@ -195,9 +180,6 @@ def test_a_prompt_within_something_else_is_said_on_the_card(task, tmp_path, send
     assert run.card.model.extra["prompt"] == prompt
 
 
-FIRST_ID_ROW = r"[0-9a-f]{16}"
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -210,7 +192,10 @@ FIRST_ID_ROW = r"[0-9a-f]{16}"
         (lambda lines: [edited(lines[0], resps=[[7]])], r"is not one prompt with one response"),
         (lambda lines: [edited(lines[0], arguments={})], r"is not one prompt with one response"),
         (lambda lines: [edited(lines[0], doc={"question": "?"})], r"line 1, has no row id"),
-        (lambda lines: lines[1:], rf"seed 0 has 42 of the 43 rows .* 1 missing row ids \(first {FIRST_ID_ROW}\)"),
+        (
+            lambda lines: lines[1:],
+            r"seed 0 has 42 of the 43 rows .* 1 missing row ids \(first [0-9a-f]{16}\); run every exported task without",
+        ),
         (
             lambda lines: [lines[0].replace('"entry_identity": "', '"entry_identity": "00')],
             r"line 1, is of another benchmark, or of another version of it \(identity 00",
@@ -234,12 +219,6 @@ def test_a_log_that_is_not_what_was_exported_is_one_line(task, tmp_path, change,
     assert not (tmp_path / "run").exists()
 
 
-def test_a_limited_run_says_what_to_do(task, tmp_path):
-    logs = lm_eval_logs(task, tmp_path / "logs")
-    with pytest.raises(BadRun, match=r"run every exported task without a limit, and give all its logs"):
-        import_run(logs[:2], "lm-eval", NAME, tmp_path / "run")
-
-
 def test_logs_that_do_not_belong_together_are_refused(task, tmp_path):
     logs = lm_eval_logs(task, tmp_path / "a", model="a")
     others = lm_eval_logs(task, tmp_path / "b", model="b", says=lambda prompt: "other")
@@ -250,21 +229,21 @@ def test_logs_that_do_not_belong_together_are_refused(task, tmp_path):
         import_run([*logs, logs[0]], "lm-eval", NAME, tmp_path / "twice")
 
 
-def test_what_is_no_log_is_refused(task, tmp_path):
+@pytest.mark.parametrize(
+    ("files", "source", "on", "complaint"),
+    [
+        (["absent.jsonl"], "lm-eval", NAME, "cannot be read"),
+        (["picture.jsonl"], "lm-eval", NAME, "cannot be read as text"),
+        (["."], "lm-eval", NAME, "cannot be read"),
+        ([], "lm-eval", NAME, "these logs have no samples"),
+        (["absent"], "helm", NAME, "no runner named 'helm'"),
+        (["absent"], "lm-eval", "optdigits/writers", "no prompt"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path, files, source, on, complaint):
     (tmp_path / "picture.jsonl").write_bytes(b"\xff\xd8\xff")
-    for path, complaint in (
-        ("absent.jsonl", "cannot be read"),
-        ("picture.jsonl", "cannot be read as text"),
-        (".", "cannot be read"),
-    ):
-        with pytest.raises(BadRun, match=complaint):
-            import_run([tmp_path / path], "lm-eval", NAME, tmp_path / "run")
-    with pytest.raises(BadRun, match="these logs have no samples"):
-        import_run([], "lm-eval", NAME, tmp_path / "run")
-    with pytest.raises(UnknownName, match="no runner named 'helm'"):
-        import_run([tmp_path / "absent"], "helm", NAME, tmp_path / "run")
-    with pytest.raises(FarshiftError, match="no prompt"):
-        import_run([tmp_path / "absent"], "lm-eval", "optdigits/writers", tmp_path / "run")
+    with pytest.raises(FarshiftError, match=complaint):
+        import_run([tmp_path / name for name in files], source, on, tmp_path / "run")
 
 
 def test_the_command_prints_the_score_of_the_import(task, tmp_path, farshift, farshift_json):
@@ -305,10 +284,14 @@ def installed(monkeypatch: pytest.MonkeyPatch, read_eval_log: Callable[..., Any]
     monkeypatch.setitem(sys.modules, "inspect_ai.log", module)
 
 
+def import_inspect(folder: Path, log: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Run:
+    installed(monkeypatch, lambda path, **_: log)
+    (folder / "a.eval").write_bytes(b"a")
+    return import_run([folder / "a.eval"], "inspect", NAME, folder / "run")
+
+
 def test_every_epoch_of_inspect_is_a_seed(task, tmp_path, monkeypatch):
-    installed(monkeypatch, lambda path, **_: inspect_log(task, epochs=2))
-    (tmp_path / "a.eval").write_bytes(b"a")
-    run = import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
+    run = import_inspect(tmp_path, inspect_log(task, epochs=2), monkeypatch)
     assert run.seeds == (0, 1)
     assert (run.model, run.card.model.extra["tool"]) == ("mockllm/model", "inspect 0.3.285")
     result = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
@@ -318,25 +301,18 @@ def test_every_epoch_of_inspect_is_a_seed(task, tmp_path, monkeypatch):
 def test_a_sample_that_inspect_got_no_answer_to_is_a_failed_row(task, tmp_path, monkeypatch):
     log = inspect_log(task)
     log.samples[0].output = SimpleNamespace(choices=[], completion="")
-    installed(monkeypatch, lambda path, **_: log)
-    (tmp_path / "a.eval").write_bytes(b"a")
-    run = import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
-    assert sum(status == FAILED for status in run.predictions()["status"].to_pylist()) == 1
+    run = import_inspect(tmp_path, log, monkeypatch)
+    assert run.predictions()["status"].to_pylist().count(FAILED) == 1
 
 
-def test_an_unfinished_log_of_inspect_is_refused(task, tmp_path, monkeypatch):
-    installed(monkeypatch, lambda path, **_: inspect_log(task, status="error"))
-    (tmp_path / "a.eval").write_bytes(b"a")
+def test_a_log_of_inspect_that_is_unfinished_or_broken_is_refused(task, tmp_path, monkeypatch):
     with pytest.raises(BadRun, match=r"a.eval is unfinished \(status error\): finish it by `inspect eval-retry`"):
-        import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
+        import_inspect(tmp_path, inspect_log(task, status="error"), monkeypatch)
 
-
-def test_a_log_that_inspect_cannot_read_is_one_line(tmp_path, monkeypatch):
     def broken(path: str, **_: Any) -> None:
         raise ValueError("File is not a zip file\nand more")
 
     installed(monkeypatch, broken)
-    (tmp_path / "a.eval").write_bytes(b"a")
     with pytest.raises(BadRun, match=r"a.eval cannot be read as a log of Inspect: File is not a zip file$"):
         import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
 

@@ -67,15 +67,12 @@ def test_options_are_not_for_ones_own_code(tmp_path):
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        (
-            "model.py",
-            r"model 'model.py': write it as file.py:factory, package.module:attribute, or clip:\.\., cmd:\.\., ",
-        ),
+        ("model.py", r"write it as file.py:factory, package.module:attribute, or clip:\.\., cmd:\.\., "),
         ("", "write it as file.py:factory"),
         (":make", "write it as file.py:factory"),
         ("model.py:", "write it as file.py:factory"),
         ("opnai:gpt@http://host/v1", "no kind of model named 'opnai': did you mean openai"),
-        ("opnai:gpt", "there is neither a module nor a kind of model named 'opnai'; kinds are clip, cmd, .*openai"),
+        ("opnai:gpt", "no module or kind of model named 'opnai': did you mean openai"),
         ("missing.py:make", "model file missing.py does not exist"),
     ],
 )
@@ -88,10 +85,7 @@ def test_a_name_that_stands_for_nothing_is_one_clear_line(name, complaint):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (
-            "import no_such_thing_at_all",
-            "importing .*m.py raised ModuleNotFoundError: No module named 'no_such_thing_at_all'",
-        ),
+        ("import no_such_thing", "importing .*m.py raised ModuleNotFoundError: No module named 'no_such_thing'"),
         ("raise SystemExit(3)", "importing .*m.py raised SystemExit: 3"),
         ("1 / 0", "importing .*m.py raised ZeroDivisionError: division by zero"),
     ],
@@ -107,12 +101,13 @@ def test_options_are_read_to_the_first_equals_sign():
     assert read_options([]) == {}
 
 
-@pytest.mark.parametrize("text", ["sk-secret", "=sk-secret", "sk-secret=x"])
-def test_what_is_no_option_is_refused_without_being_repeated(text):
-    with pytest.raises(FarshiftError, match=r"^option 2 of 2 is not key=value$"):
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        *((text, "option 2 of 2 is not key=value") for text in ("sk-secret", "=sk-secret", "sk-secret=x")),
+        ("api=sk-secret", "the option api is given twice"),
+    ],
+)
+def test_what_is_no_option_is_refused_without_being_repeated(text, complaint):
+    with pytest.raises(FarshiftError, match=f"^{complaint}$"):
         read_options(["api=chat", text])
-
-
-def test_an_option_given_twice_is_refused():
-    with pytest.raises(FarshiftError, match="the option api is given twice"):
-        read_options(["api=chat", "api=completions"])

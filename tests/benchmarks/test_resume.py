@@ -8,12 +8,14 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import farshift as fs
 import models
 import pytest
 from farshift import FarshiftError
+from farshift.benchmarks.runs.status import Status, list_statuses
 from farshift.core.errors import BadRun, ModelError
 
 ON = "modadd97/xi35"
@@ -42,11 +44,10 @@ def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
         fs.score(tmp_path)
 
 
-def test_an_unfinished_run_of_another_plan_is_not_continued(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("")
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(BadRun, match=r"not empty \(it has thesis.tex\)"):
-        fs.evaluate(models.Adder(), on=ON, seeds=3, out=tmp_path / "mine")
+        fs.evaluate(models.Adder(), on=ON, seeds=3, out=tmp_path)
 
 
 def test_a_plan_under_which_nothing_was_finished_is_replaced(tmp_path):
@@ -54,6 +55,38 @@ def test_a_plan_under_which_nothing_was_finished_is_replaced(tmp_path):
         fs.evaluate(models.raising, on=ON, seeds=2, out=tmp_path / "run", name="m")
     run = fs.evaluate(models.Adder, on=ON, seeds=3, out=tmp_path / "run", name="m")
     assert run.seeds == (0, 1, 2)
+
+
+class Layered(models.Adder):
+    """Has no `fit`, and breaks on its second seed."""
+
+    def __init__(self, seed, layers=()):
+        super().__init__(seed)
+
+    def predict(self, batch):
+        if self.seed == 1:
+            raise ValueError("not yet")
+        return super().predict(batch)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "other"),
+    [
+        ({}, {"code": "another"}, "model code"),
+        ({}, {"batch_size": 7}, "model batch_size"),
+        ({"settings": {"a": {"layers": [64, 64]}}}, {"settings": {"a": {"layers": [64, 32]}}}, "model settings"),
+    ],
+)
+def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path, first, then, other):
+    def evaluate(model=Layered, seeds=2, **options):
+        fs.evaluate(model, **{"on": ON, "seeds": seeds, "out": tmp_path / "r", "name": "m"} | options)
+
+    with pytest.raises(ModelError, match="not yet"):
+        evaluate(**first)
+    with pytest.raises(BadRun, match=rf"unfinished run of another plan \(1 seed done; other {other}\)"):
+        evaluate(**then)
+    with pytest.raises(ModelError, match="not yet"):
+        evaluate(**first)
 
 
 SLOW = """
@@ -94,22 +127,6 @@ def test_a_killed_run_goes_on_with_the_seeds_it_has(python, tmp_path, stop, undi
     assert again.stdout == undisturbed
 
 
-def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(farshift, tmp_path):
-    path, out = tmp_path / "m.py", tmp_path / "r"
-    text = "class M:\n def __init__(s, seed): s.seed = seed\n def predict(s, b):\n  if s.seed: raise ValueError('no')\n  return b['a']\n"
-    path.write_text(text)
-    command = ["evaluate", f"{path}:M", "--on", ON, "--seeds", 2, "--out", out]
-    done = farshift(*command)
-    assert done.returncode == 2
-    assert "raised ValueError: no (m.py:4)" in done.stderr
-    path.write_text(text.replace("raise ValueError('no')", "pass"))
-    done = farshift(*command)
-    assert "another plan (1 seed done; other model code)" in done.stderr
-    path.write_text(text)
-    done = farshift(*command, "--batch-size", 7)
-    assert "other model batch_size" in done.stderr
-
-
 def test_two_processes_on_one_run_train_each_seed_once(python, tmp_path):
     out, log = tmp_path / "run", tmp_path / "log"
     with ThreadPoolExecutor(2) as pool:
@@ -133,48 +150,25 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on(tmp_path, monkeypatch):
     assert fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r").seeds == (0, 1)
 
 
-class Oracle:
-    """Has no `fit`: what it once answered stays good. Breaks once, on the batch that it is told."""
-
-    asked: list[int]
-    breaks: int | None
-
-    def predict(self, batch):
-        if len(self.asked) == self.breaks:
-            Oracle.breaks = None
-            raise ConnectionError("gone")
-        self.asked.append(len(batch["a"]))
-        return (batch["a"] + batch["b"]) % 97
+def status_of(folder: Path) -> Status:
+    (status,) = list_statuses([folder])
+    return status
 
 
-def test_a_model_without_fit_is_not_asked_again_for_what_it_answered(tmp_path):
-    Oracle.asked, Oracle.breaks = [], 11
+@pytest.mark.parametrize("trained", [False, True])
+def test_only_an_untrained_model_keeps_the_answers_of_a_seed_that_broke(tmp_path, trained):
+    """Training twice need not give the same model."""
+    model = models.Breaking(11)
+    if trained:
+        model.fit = lambda train, val, budget: None
+    evaluate = partial(fs.evaluate, lambda seed: model, on=ON, seeds=1, out=tmp_path / "r", code="the same")
     with pytest.raises(ModelError, match=r"train, batch 0 \(rows .* raised ConnectionError: gone"):
-        fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "r")
-    assert fs_status(tmp_path / "r").answers == sum(Oracle.asked)
-    run = fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "r")
-    assert sum(Oracle.asked) == run.predictions().num_rows, "each row once, over both attempts"
+        evaluate()
+    before = sum(model.asked)
+    assert status_of(tmp_path / "r").answers == before
+    run = evaluate()
+    assert sum(model.asked) == run.predictions().num_rows + before * trained, "each row once, but for a training"
     assert fs.score(run).id.value == 1.0
-
-
-def test_a_model_with_fit_starts_its_seed_anew_since_training_twice_need_not_give_the_same(tmp_path):
-    class Trained(Oracle):
-        def fit(self, train, val, budget):
-            self.asked.append(0)
-
-    Oracle.asked, Oracle.breaks = [], 8
-    with pytest.raises(ModelError, match="gone"):
-        fs.evaluate(Trained(), on=ON, seeds=1, out=tmp_path / "r")
-    before = sum(Oracle.asked)
-    run = fs.evaluate(Trained(), on=ON, seeds=1, out=tmp_path / "r")
-    assert sum(Oracle.asked) == before + run.predictions().num_rows
-
-
-def fs_status(folder: Path):
-    from farshift.benchmarks.runs.status import list_statuses
-
-    (result,) = list_statuses([folder])
-    return result
 
 
 def test_rows_left_open_and_rows_lost_count_as_wrong_and_are_shown(tmp_path):
@@ -195,30 +189,21 @@ def test_rows_left_open_and_rows_lost_count_as_wrong_and_are_shown(tmp_path):
     assert "each counts as wrong" in str(result)
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 512])
-def test_the_state_of_runs_is_read_from_their_folders(tmp_path, batch_size):
-    Oracle.asked, Oracle.breaks = [], 5
-    with pytest.raises(ModelError):
-        fs.evaluate(Oracle(), on=ON, seeds=3, out=tmp_path / "runs" / "a", batch_size=batch_size)
-    fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "runs" / "b", name="whole")
-    from farshift.benchmarks.runs.status import list_statuses
+def test_the_state_of_runs_is_read_from_their_folders(tmp_path):
+    runs, seen = tmp_path / "runs", []
 
-    a, b = list_statuses([tmp_path / "runs"])
-    assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("stopped", 0, 3, 5 * batch_size, "Oracle")
-    assert (b.state, b.seeds, b.of_seeds, b.model, b.left) == ("finished", 1, 1, "whole", 0.0)
-    with pytest.raises(FarshiftError, match="no run in"):
-        (tmp_path / "empty").mkdir()
-        list_statuses([tmp_path / "empty"])
-
-
-def test_a_run_that_a_process_works_on_is_running(tmp_path):
-    seen = []
-
-    class Looks:
+    class Looks(models.Adder):
         def predict(self, batch):
-            seen.append(fs_status(tmp_path / "r").state)
-            return (batch["a"] + batch["b"]) % 97
+            seen.append(status_of(runs / "b").state)
+            return super().predict(batch)
 
-    fs.evaluate(Looks(), on=ON, seeds=1, out=tmp_path / "r")
+    with pytest.raises(ModelError):
+        fs.evaluate(models.Breaking(5), on=ON, seeds=3, out=runs / "a", batch_size=7)
+    fs.evaluate(Looks(), on=ON, seeds=1, out=runs / "b", name="whole")
+    a, b = list_statuses([runs])
+    assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("stopped", 0, 3, 5 * 7, "Breaking")
+    assert (b.state, b.seeds, b.of_seeds, b.model, b.left) == ("finished", 1, 1, "whole", 0.0)
     assert set(seen) == {"running"}
-    assert fs_status(tmp_path / "r").state == "finished"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FarshiftError, match="no run in"):
+        list_statuses([tmp_path / "empty"])

@@ -63,13 +63,6 @@ def test_the_order_of_rows_never_shows_in_the_bits(columns, shuffler):
     assert estimate_mean(RowScores(scores)).to_dict() == estimate_mean(RowScores(scores[:, order])).to_dict()
 
 
-def test_a_score_of_zero_or_one_keeps_a_width():
-    for value in (0.0, 1.0):
-        estimate = estimate_mean(RowScores(np.full((1, 1000), value)))
-        assert estimate.value == value
-        assert 0.001 < estimate.high - estimate.low < 0.01
-
-
 def test_one_seed_says_nothing_of_seeds():
     assert estimate_mean(RowScores(np.ones((1, 10)))).seed_se is None
     assert estimate_mean(RowScores(np.ones((2, 10)))).seed_se == 0.0
@@ -144,19 +137,16 @@ def give_seeds(*values: float) -> RowScores:
 @pytest.mark.parametrize("values", [(0.95, 0.94, 0.31), (0.9, 0.2), (0.25, 0.3, 0.28, 0.97, 0.96)])
 def test_where_seeds_learn_or_fail_the_interval_is_their_range(values):
     result = estimate_mean(give_seeds(*values))
-    assert result.low == pytest.approx(min(values), abs=0.02)
-    assert result.high == pytest.approx(max(values), abs=0.02)
+    assert (result.low, result.high) == pytest.approx((min(values), max(values)), abs=0.02)
     assert result.low < min(values) < max(values) < result.high
     difference = estimate_paired_difference(give_seeds(*values), give_seeds(*[0.1 for _ in values]))
     assert difference.low < 0 < difference.value
 
 
 @pytest.mark.parametrize("values", [(0.95, 0.94, 0.8), (0.9,), (0.2, 0.5, 0.8), (0.5, 0.5, 0.5)])
-def test_seeds_that_differ_by_degrees_have_a_symmetric_interval(values):
+def test_seeds_that_differ_by_degrees_are_not_split(values):
     assert not has_split_seeds(values, (0.0, 1.0))
     assert not has_split_seeds([1.0, 1.0, 90.0], (0.0, float("inf")))
-    result = estimate_mean(give_seeds(*values))
-    assert result.low < result.value < result.high
 
 
 TRIALS = 500

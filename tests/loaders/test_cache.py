@@ -120,20 +120,18 @@ def kept(cache: Path, place: str, days: float = 0) -> Path:
 @pytest.fixture
 def full(cache: Path) -> Path:
     """One entry of each kind, the oldest first."""
-    digest = "ab" * 32
-    kept(cache, f"files/ab/{digest}")
-    write_marker(cache / "files" / "ab" / digest, "f" * 64)
-    aged(cache / "files" / "ab" / f"{digest}.ok", 60)
-    kept(cache, f"trees/{'ef' * 20}")
-    write_marker(cache / "trees" / ("ef" * 20), "f" * 64)
-    aged(cache / "trees" / f"{'ef' * 20}.ok", 55)
-    stored(cache, "sources/made-v1-0123-45.arrow", days=50)
-    stored(cache, "splits/made-split-0123-45.arrow", days=40)
-    kept(cache, f"images/{digest}.npy")
-    write_marker(cache / "images" / f"{digest}.npy", "f" * 64)
-    aged(cache / "images" / f"{digest}.npy.ok", 25)
-    stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
-    stored(cache, "tokens/bert-0123456789abcdef.arrow", days=21)
+    ages = {
+        f"files/ab/{'ab' * 32}": 60,
+        f"trees/{'ef' * 20}": 55,
+        "sources/made-v1-0123-45.arrow": 50,
+        "splits/made-split-0123-45.arrow": 40,
+        f"images/{'ab' * 32}.npy": 25,
+        "features/resnet-50-0123456789abcdef/0123.arrow": 22,
+        "tokens/bert-0123456789abcdef.arrow": 21,
+    }
+    for place, days in ages.items():
+        write_marker(kept(cache, place), "f" * 64)
+        aged(cache / f"{place}.ok", days)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
     return cache
 
@@ -199,11 +197,8 @@ def test_clear_takes_the_kinds_and_ages_that_were_named(full):
     assert [entry.kind for entry in clear_cache(["images", "splits"], older_than=35).removed] == ["splits"]
     assert left(full) == ["images", "features", "tokens", "responses"]
     assert [entry.kind for entry in clear_cache(["images"]).removed] == ["images"]
-
-
-def test_responses_go_only_by_name_or_with_everything(full):
     clear_cache(older_than=0)
-    assert left(full) == ["responses"]
+    assert left(full) == ["responses"], "which go only by their name, or with everything"
     assert [entry.kind for entry in clear_cache(["responses"]).removed] == ["responses"]
 
 
@@ -297,8 +292,11 @@ def test_the_least_recently_used_goes_until_the_rest_fits(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", str(3 * item + item // 2))
     load_or_build_table(cache / "sources/a.arrow", lambda: pytest.fail("built again"))
     assert names() == ["a", "b", "c", "d"], "without a write nothing goes"
+    response = kept(cache, f"responses/ab/{'ab' * 32}.json", days=99)
+    response.write_bytes(b"x" * 50_000)
     stored(cache, "sources/e.arrow", 1000)
     assert names() == ["a", "c", "e"], "who was opened last stays"
+    assert response.exists(), "and is not counted"
 
 
 def test_a_whole_load_works_under_any_limit(cache, monkeypatch):
@@ -308,16 +306,6 @@ def test_a_whole_load_works_under_any_limit(cache, monkeypatch):
         clear_cache(everything=True)
         assert load("modadd97/xi35").arrow().equals(expected)
         assert size() <= parse_size(limit, "")
-
-
-def test_responses_are_neither_counted_nor_removed(cache, monkeypatch):
-    response = cache / "responses" / "ab" / f"{'ab' * 32}.json"
-    response.parent.mkdir(parents=True)
-    response.write_bytes(b"x" * 50_000)
-    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "20kB")
-    stored(cache, "sources/a.arrow", 1000)
-    assert names() == ["a"]
-    assert response.exists()
 
 
 SIZES = {"10GB": 10**10, "500 mb": 5 * 10**8, "1.5GiB": 3 * 2**29, "4096": 4096, "2k": 2000, " 1TB ": 10**12}

@@ -54,12 +54,6 @@ def test_every_value_and_type_is_kept():
     assert [data.features[name].dtype for name in ("f4", "f5", "f6", "f7", "f8")] == ["string", "binary", "float64", "uint64", "bool"]  # fmt: skip
 
 
-def test_tensors_have_their_shape_in_numpy_format():
-    data = to_hf(made()).with_format("numpy")
-    for name, shape in (("f0", (4,)), ("f1", (2, 3)), ("f2", (2, 3, 2)), ("f3", (2, 1, 3, 2))):
-        assert data[:3][name].shape == (3, *shape)
-
-
 def test_elements_of_tensors_are_not_copied(monkeypatch):
     part = made()
     table = part.arrow()
@@ -71,14 +65,6 @@ def test_elements_of_tensors_are_not_copied(monkeypatch):
         for _ in range(layers):
             values = values.values
         assert values.buffers()[1].address == table[name].chunk(0).values.buffers()[1].address
-
-
-def test_a_published_part_reads_the_same_rows_in_any_order():
-    part = load("scan/addprim_jump")
-    data = to_hf(part)
-    assert data[17] == part[17]
-    assert data[[5, 3]]["command"] == [part[5]["command"], part[3]["command"]]
-    assert str(data.split) == "train"
 
 
 def test_the_fingerprint_names_the_rows():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.files import http
 from farshift.loaders.stream import files as remote_files
 from hub_faults import (
@@ -48,13 +48,13 @@ def epoch(part, start: int = 0):
     return part.batches(64, seed=3, start=start)
 
 
-def check_ends_well(shop: Shop, streamed, reason: str, again=None) -> None:
+def check_ends_well(shop: Shop, streamed, reason: str, again=None, kind: type[FarshiftError] = BadData) -> None:
     """The contract: what was handed out is right, whatever came; an error is one line; the rest follows exactly, from
     the same stream or from one that is opened `again`."""
     full = plain(epoch(shop.part))
     accepted, error = drained(epoch(streamed))
     assert accepted == full[: len(accepted)]
-    assert isinstance(error, BadData)
+    assert isinstance(error, kind)
     assert "\n" not in str(error)
     assert reason in str(error)
     shop.restock()
@@ -68,6 +68,23 @@ def test_one_wrong_bit_is_an_error_that_names_the_file_and_never_a_wrong_row(sho
     streamed = opened(shop, sort)
     shop.hub.faults.plan(BODY[sort], Flip(content_byte(shop, sort, shard=1)), 99)
     check_ends_well(shop, streamed, shop.address(sort))
+
+
+REFUSED = {
+    "absent": (Refuse(404), "the server answered 404"),
+    "down": (Refuse(500), "could not be read in 6 tries (the server answered 500): try again later"),
+    "busy": (Refuse(429, "0"), "the server answered 429"),
+    "cut": (Cut(0), "could not be read in 6 tries"),
+    "no ranges": (IgnoreRange(), "does not support range requests"),
+    "another range": (OtherRange(1), "were requested, but Content-Range is"),
+}
+
+
+@pytest.mark.parametrize(("fault", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_lasting_fault_is_one_error_and_what_is_left_follows(shop, fault, reason):
+    streamed = opened(shop, "shards")
+    shop.hub.faults.plan(BODY["shards"], fault, 99)
+    check_ends_well(shop, streamed, reason, kind=Unavailable)
 
 
 @pytest.mark.parametrize("sort", SORTS)

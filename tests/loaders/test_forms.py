@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from encoded_files import picture, sound
 from farshift import FarshiftError
-from farshift.core.errors import UnknownName
-from farshift.loaders.batching.audio import read_samples
+from farshift.core.errors import BadData, UnknownName
+from farshift.loaders.batching.audio import describe_audio_decoder, read_samples
 from farshift.loaders.batching.encoded import BadAudio, BadImage, find_media_type
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.input_format import parse_audio_format, parse_image_format
 from farshift.loaders.batching.transform import MOMENTS, NAMED, Transform
 from PIL import Image
+from scipy.io import wavfile
 
 
 def column(values: list) -> np.ndarray:
@@ -139,3 +140,58 @@ def test_a_broken_file_is_named_by_its_place():
 )
 def test_a_file_is_known_by_its_first_bytes(content, kind):
     assert find_media_type(content) == kind
+
+
+def alone(content: bytes, side: int) -> np.ndarray:
+    with Image.open(io.BytesIO(content)) as item:
+        item.draft("RGB", (side, side))
+        return np.asarray(item.convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_pictures_of_any_size_and_form_become_pixels_of_one_size(form):
+    files = [picture(number, form, side) for number, side in enumerate((8, 16, 40, 100))]
+    result = decode_images(files, 16)
+    assert result.shape == (4, 16, 16, 3)
+    for content, pixels in zip(files, result, strict=True):
+        np.testing.assert_array_equal(pixels, alone(content, 16))
+
+
+def test_a_machine_without_memory_is_not_a_picture_that_is_broken(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Image.Image, "resize", full)
+    with pytest.raises(MemoryError):
+        decode_images([picture(0)], 8)
+
+
+TONE = np.sin(2 * np.pi * 5 * np.arange(800) / 800)
+
+
+def wav(values: np.ndarray, rate: int = 800) -> bytes:
+    out = io.BytesIO()
+    wavfile.write(out, rate, values)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["int16", "int32", "uint8", "float32"])
+def test_samples_of_every_width_are_between_minus_one_and_one(kind: str) -> None:
+    scaled = {"int16": TONE * 2**15 * 0.99, "int32": TONE * 2**31 * 0.99, "uint8": TONE * 126 + 128, "float32": TONE}
+    result = read_samples(wav(scaled[kind].astype(kind)), 800, "it")
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, TONE, atol=0.03)
+
+
+def test_channels_are_averaged_and_another_rate_is_resampled() -> None:
+    two = np.stack([TONE, TONE * 0.5], axis=1).astype(np.float32)
+    np.testing.assert_allclose(read_samples(wav(two), 800, "it"), 0.75 * TONE, atol=1e-6)
+    half = read_samples(wav(TONE.astype(np.float32)), 400, "it")
+    assert half.shape == (400,)
+    np.testing.assert_allclose(half[20:-20], TONE[::2][20:-20], atol=0.02)
+
+
+def test_what_is_no_wav_is_named() -> None:
+    with pytest.raises(BadData, match="sound 3 cannot be read as WAV"):
+        read_samples(b"no sound", 800, "sound 3")
+    assert describe_audio_decoder().split()[0] == "SciPy"

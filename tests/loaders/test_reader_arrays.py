@@ -1,23 +1,28 @@
-"""Arrays in .npy, .npz and .mat files: images, labels and severities side by side, and nothing unpickled."""
+"""Arrays in NumPy, MATLAB and HDF5 files: images and labels side by side, nothing unpickled, nothing outside a file."""
 
 from __future__ import annotations
 
 import io
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from encoded_files import tarred, zipped
-from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers import arrays
+from encoded_files import zipped
+from farshift.core.errors import BadData, BadDefinition, MissingExtra, Unavailable
+from farshift.loaders.readers import _hdf5, arrays
 from farshift.loaders.readers.arrays import read_matlab
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
+from hypothesis.extra.numpy import arrays as number_arrays
 from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array
+
+h5py = pytest.importorskip("h5py")
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (10, 4, 4, 3), np.uint8)
 LABELS = np.arange(10)
@@ -66,41 +71,6 @@ def test_images_and_labels_lie_side_by_side_in_npy_npz_and_mat(tmp_path):
         result = rows(locked, **options)
         assert np.array_equal(images(result), IMAGES)
         assert [row["label"] for row in result] == LABELS.tolist()
-
-
-def test_the_corruptions_of_cifar_10_c_are_one_file_each_with_five_severities_in_order(tmp_path):
-    corrupted = {kind: (IMAGES + number).astype(np.uint8) for number, kind in enumerate(("fog", "snow"))}
-    content = {f"CIFAR-10-C/{kind}.npy": npy(array) for kind, array in corrupted.items()}
-    locked = {"CIFAR-10-C.tar": tarred(tmp_path / "CIFAR-10-C.tar", content | {"CIFAR-10-C/labels.npy": npy(LABELS)})}
-    schema = Schema((*SCHEMA.fields, Field("corruption", "string", "meta"), Field("level", "int64", "meta")))
-    options = {
-        "fields": {"image": "CIFAR-10-C/{corruption}.npy", "label": "CIFAR-10-C/labels.npy"},
-        "blocks": {"level": [1, 2, 3, 4, 5]},
-    }
-    result = rows(locked, schema, **options)
-    assert [row["level"] for row in result] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5] * 2
-    assert [row["corruption"] for row in result] == ["fog"] * 10 + ["snow"] * 10
-    assert np.array_equal(images(result), np.concatenate(list(corrupted.values())))
-    assert {row["corruption"] for row in rows(locked, schema, **options, only={"corruption": ["snow"]})} == {"snow"}
-    with pytest.raises(BadData, match=r"no file fits 'CIFAR-10-C/\{corruption\}\.npy' with frost"):
-        rows(locked, schema, **options, only={"corruption": ["snow", "frost"]})
-    with pytest.raises(BadData, match="10 rows cannot be divided into 3 equal blocks of 'level'"):
-        rows(locked, schema, **options | {"blocks": {"level": [1, 2, 3]}})
-
-
-def test_each_part_of_mnist_c_has_its_own_labels(tmp_path):
-    content = {
-        f"{kind}/{part}_{what}.npy": npy(array[: 10 if part == "train" else 4])
-        for kind in ("fog", "scale")
-        for part in ("train", "test")
-        for what, array in (("images", IMAGES), ("labels", LABELS))
-    }
-    locked = {"mnist_c.zip": zipped(tmp_path / "mnist_c.zip", content)}
-    schema = Schema((*SCHEMA.fields, Field("published", "string", "meta"), Field("corruption", "string", "meta")))
-    paths = "{corruption}/{published:train|test}_"
-    result = rows(locked, schema, fields={"image": f"{paths}images.npy", "label": f"{paths}labels.npy"})
-    assert len(result) == 2 * 14
-    assert [row["label"] for row in result if row["published"] == "test"] == [0, 1, 2, 3] * 2
 
 
 def test_colours_come_first_where_axes_say_so_and_a_wrong_order_is_refused(tmp_path):
@@ -154,6 +124,8 @@ def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
         rows(locked, fields=fields)
     with pytest.raises(BadData, match=r"no file z\.npy: the files are x\.npy, y\.npy"):
         rows(locked, fields={"image": "z.npy"})
+    with pytest.raises(BadData, match="10 rows cannot be divided into 3 equal blocks of 'level'"):
+        rows(locked, fields={"image": "x.npy"}, blocks={"level": [1, 2, 3]})
     (tmp_path / "x.npy").write_bytes(npy(IMAGES)[:-9])
     with pytest.raises(BadData, match=r"x\.npy: not a readable \.npy file"):
         rows(locked, fields=fields)
@@ -198,3 +170,122 @@ def test_matlab_files_are_read_as_scipy_reads_them(tmp_path_factory, kind, shape
     assert set(result) == {"x", "text", "s"}
     with pytest.raises(ValueError):
         read_matlab(out.getvalue()[:-20])
+
+
+def matlab(path: Path, **values: np.ndarray | str) -> Path:
+    """A file as MATLAB 7.3 writes it: a head of 512 bytes, axes in reverse, texts as 16-bit letters."""
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, value in values.items():
+            text = isinstance(value, str)
+            array = np.array([[ord(letter) for letter in value]], np.uint16) if text else np.atleast_2d(value)
+            file.create_dataset(name, data=array.T).attrs["MATLAB_class"] = np.bytes_("char" if text else "double")
+    head = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan 01 00:00:00 2024 HDF5 schema 1.00 ."
+    with path.open("r+b") as file:
+        file.write(head.ljust(124) + b"\x00\x02IM")
+    return path
+
+
+def test_images_and_labels_of_two_files_as_patchcamelyon_has_them(tmp_path):
+    """x (rows, 96, 96, 3) compressed by chunks, and y (rows, 1, 1, 1), each in a file of its own."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", data=IMAGES, chunks=(3, 4, 4, 3), compression="gzip")
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["y"] = np.arange(10, dtype=np.uint8).reshape(10, 1, 1, 1) % 2
+    schema = Schema((SCHEMA["image"], Field("label", "uint8[1]", "label")))
+    files = {name: tmp_path / name for name in ("x.h5", "y.h5")}
+    result = rows(files, schema, fields={"image": "x.h5", "label": "y.h5:y"})
+    assert np.array_equal(images(result), IMAGES)
+    assert [row["label"] for row in result] == [[0], [1]] * 5
+
+
+def test_arrays_in_groups_of_a_member_of_an_archive(tmp_path):
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        file["rural/image"], file["rural/country"] = IMAGES, [f"land {number}" for number in range(10)]
+        file["urban/image"] = IMAGES[::-1]
+        file["flag"] = np.array([True, False] * 5)
+    archive = zipped(tmp_path / "all.zip", {"set/a.hdf5": (tmp_path / "a.hdf5").read_bytes()})
+    schema = Schema((SCHEMA["image"], Field("country", "string", "meta"), Field("flag", "bool", "label")))
+    fields = {"image": "set/a.hdf5:rural/image", "country": "set/a.hdf5:rural/country", "flag": "set/a.hdf5:flag"}
+    result = rows({"all.zip": archive}, schema, fields=fields)
+    assert np.array_equal(images(result), IMAGES)
+    assert [row["country"] for row in result] == [f"land {number}" for number in range(10)]
+    assert [row["flag"] for row in result] == [True, False] * 5
+
+
+def test_matlab_7_3_is_read_as_older_versions_are(tmp_path):
+    path = matlab(tmp_path / "a.mat", X=IMAGES.transpose(1, 2, 3, 0), y=np.arange(10)[:, None], name="sketch")
+    result = rows({"a.mat": path}, fields={"image": "a.mat:X", "label": "a.mat:y"}, row_axis={"image": 3})
+    assert np.array_equal(images(result), IMAGES)
+    assert [row["label"] for row in result] == list(range(10))
+    assert _hdf5.Hdf5Arrays(path, matlab=True)["name"].tolist() == ["sketch"]
+
+
+@given(number_arrays(np.float64, array_shapes(min_dims=2, max_dims=3, max_side=4), elements=st.floats(-9, 9)))
+def test_axes_of_matlab_come_back_in_their_order(values):
+    with tempfile.TemporaryDirectory() as folder:
+        result = _hdf5.Hdf5Arrays(matlab(Path(folder, "a.mat"), v=values), matlab=True)
+        assert np.array_equal(result["v"], values)
+
+
+def test_large_arrays_are_mapped_and_the_same(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = IMAGES
+    monkeypatch.setattr(_hdf5, "_LARGE", 16)
+    monkeypatch.setattr(_hdf5, "_PIECE", 100)
+    result = _hdf5.Hdf5Arrays(tmp_path / "a.h5")["x"]
+    assert isinstance(result, np.memmap) and np.array_equal(result, IMAGES)
+
+
+def test_nothing_outside_the_file_is_read(tmp_path):
+    (tmp_path / "secret.bin").write_bytes(bytes(range(64)))
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = np.arange(8)
+    layout = h5py.VirtualLayout((8,), "i8")
+    layout[:] = h5py.VirtualSource(tmp_path / "other.h5", "x", (8,))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["link"] = h5py.ExternalLink("other.h5", "x")
+        file["soft"] = h5py.SoftLink("/stored")
+        file.create_dataset("stored", (64,), "u1", external=[(str(tmp_path / "secret.bin"), 0, 64)])
+        file.create_virtual_dataset("virtual", layout)
+        file["own"] = np.arange(8)
+        file["again"] = file["too"] = file["/"]
+    locked = {"a.h5": tmp_path / "a.h5"}
+    schema = Schema((Field("x", "int64", "input"),))
+    assert [row["x"] for row in rows(locked, schema, fields={"x": "a.h5:own"})] == list(range(8))
+    for name, output in (
+        ("link", "no array 'link'"),
+        ("soft", "no array 'soft'"),
+        ("stored", "'stored' is stored in other files, which are not read"),
+        ("virtual", "'virtual' is stored in other files"),
+    ):
+        with pytest.raises(BadData, match=output):
+            rows(locked, schema, fields={"x": f"a.h5:{name}"})
+
+
+def test_what_is_no_array_is_named(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["table"] = np.zeros(3, [("a", "i4"), ("b", "f4")])
+        file["pointer"] = file["table"].ref
+    path = matlab(tmp_path / "m.mat", v=np.zeros((2, 2)))
+    with h5py.File(path, "r+") as file:
+        file["v"].attrs["MATLAB_class"] = np.bytes_("cell")
+    (tmp_path / "cut.h5").write_bytes((tmp_path / "a.h5").read_bytes()[:700])
+    (tmp_path / "cut.mat").write_bytes(b"MATLAB 7.3 MAT-file" + b" " * 200)
+    for name, output in (
+        ("a.h5:table", r"a.h5: not a readable .h5 file: '/table' holds \[\('a', '<i4'\)"),
+        ("a.h5:pointer", "'/pointer' holds object"),
+        ("m.mat:v", "m.mat: not a readable .mat file: '/v' is a cell"),
+        ("cut.h5:x", "cut.h5: not a readable .h5 file"),
+        ("cut.mat:x", "cut.mat: not a readable .mat file"),
+    ):
+        file = name.partition(":")[0]
+        with pytest.raises(BadData, match=output):
+            read({file: tmp_path / file}, fields={"x": name})
+
+
+def test_without_h5py_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    (tmp_path / "a.h5").write_bytes(b"")
+    for sort in (MissingExtra, Unavailable):  # out of reach, as without a network: `splits verify` goes on
+        with pytest.raises(sort, match=r"farshift\[hdf5\]"):
+            read({"a.h5": tmp_path / "a.h5"}, fields={"x": "a.h5:x"})

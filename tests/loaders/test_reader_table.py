@@ -307,32 +307,6 @@ def test_a_table_of_texts_is_cut_at_line_feeds_alone_and_its_quotes_are_taken_of
     ]
 
 
-def test_labels_given_anew_stand_beside_the_true_ones(tmp_path):
-    files = file(tmp_path, "Text\tSentiment\nfine\tPositive\nbad\tNegative\n", "train")
-    files |= file(tmp_path, "\tText\tSentiment\n0\tfine\tNegative\n1\tbad\tPositive\n2\tso so\tNegative\n", "noisy")
-    join = [{"file": "noisy", "on": "#", "prefix": "noisy_", "format": "tsv"}]
-    columns = {"true": "Sentiment", "distant": "noisy_Sentiment"}
-    rows = read(files, format="tsv", columns=columns, join=join)
-    assert rows.to_pydict() == {"true": ["Positive", "Negative"], "distant": ["Negative", "Positive"]}
-
-
-def test_lines_of_texts_and_of_labels_belong_together(tmp_path):
-    """As `hatecheck` and `tweeteval_stance` read them."""
-    expected = schema(text="string", hateful="int64")
-    options = {
-        "format": "lines",
-        "pattern": "(?P<text>.*)",
-        "trim": True,
-        "columns": {"text": "text", "hateful": "label"},
-    }
-    options["join"] = [{"file": "b.txt", "on": "#", "format": "lines", "pattern": "(?P<label>.*)"}]
-    files = file(tmp_path, "x\u2028y\n z\n", "a.txt") | file(tmp_path, "1\n0\n", "b.txt")
-    rows = read(files, schema=expected, **options)
-    assert rows.to_pydict() == {"text": ["x\u2028y", "z"], "hateful": [1, 0]}
-    with pytest.raises(BadData, match=r"a\.txt, line 2: hateful \(column 'label'\) is missing"):
-        read(files | file(tmp_path, "1\n", "b.txt"), schema=expected, **options)
-
-
 @pytest.mark.parametrize(
     ("content", "options", "complaint"),
     [
@@ -391,7 +365,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, content, name, complaint):
     [
         ({"coloms": {}}, "table: no option named 'coloms': did you mean columns"),
         ({"header": "yes no"}, "table: option header"),
-        ({"if_missing": "maybe"}, "if_missing is 'maybe'"),
+        ({"if_missing": "maybe"}, "table: option if_missing"),
         ({"is_missing": {"no": "x"}}, "'x' is not a field with a column"),
         ({"format": "lines"}, "the format lines needs a `pattern`"),
     ],

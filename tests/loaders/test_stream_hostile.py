@@ -15,13 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from exported import export
 from farshift import FarshiftError, stream
-from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.stream import shards
 from farshift.loaders.stream.files import FolderFile, HttpFile
 from farshift.loaders.stream.parquet import ParquetFiles
 from farshift.splits.schema import Field, Schema
-from range_server import serving
+from servers import serve_folder
 
 NAME = "modadd97/xi35"
 PIXELS = Field("x", "uint8[2,2]", "input")
@@ -173,20 +172,11 @@ def test_no_bytes_are_asked_for_that_a_file_does_not_have(exports, bounds):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http://a..b/"])
 def test_a_redirect_out_of_the_web_is_refused(tmp_path, target):
     (tmp_path / "a.tar").write_bytes(b"content")
-    with serving(tmp_path) as site:
+    with serve_folder(tmp_path) as site:
         address, site.url, site.moved = site.url, "", {"/a.tar": target}
         with pytest.raises(Unavailable, match="cannot be reached") as error:
             HttpFile.open(f"{address}/a.tar")
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("pause", ["²", "9" * 400, "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "never"])
-def test_a_pause_that_means_nothing_is_no_pause(tmp_path, monkeypatch, pause):
-    monkeypatch.setattr(retry, "PAUSE", 0.001)
-    (tmp_path / "a.tar").write_bytes(b"content")
-    with serving(tmp_path) as site:
-        site.faults["/a.tar"], site.retry_after = ["429"], [pause]
-        assert HttpFile.open(f"{site.url}/a.tar").size == 7
 
 
 @pytest.mark.parametrize("source", ["a\0b", "a\nb.tar", "~nobody-of-that-name/a.tar", "/data/**.tar"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from multiprocessing.reduction import ForkingPickler
 
@@ -105,24 +104,6 @@ def test_every_rank_and_worker_has_the_local_share(sort, rows, each, world, work
             assert same(
                 there.batches(size, seed, 1, drop_last, **share), here.batches(size, seed, 1, drop_last, **share)
             )
-
-
-@given(st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.integers(0, 5)), max_size=3), st.integers(0, 70))
-@settings(max_examples=10)
-def test_a_state_saved_at_one_world_resumes_at_another(streamed, legs, rows):
-    name = "prefix_sums/32_to_64"
-    part = streamed[name, "shards"].select(np.arange(rows))
-    full = [batch["row_id"].tolist() for batch in local(name).select(np.arange(rows)).torch(8)]
-    seen, state = [], part.torch(8).state_dict()
-    for world, steps in [*legs, (1, len(full))]:
-        streams = [part.torch(8, rank=rank, world=world) for rank in range(world)]
-        for item in streams:
-            item.load_state_dict(json.loads(json.dumps(state)))
-        reading = [iter(item) for item in streams]
-        for _ in range(min(steps, len(full) - len(seen))):
-            seen.append([row for item in reading for row in next(item)["row_id"].tolist()])
-        state = streams[-1].state_dict()
-    assert seen == full
 
 
 def test_forked_workers_of_a_loader_read_for_themselves(streamed):

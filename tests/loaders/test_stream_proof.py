@@ -14,10 +14,8 @@ import pytest
 from exported import export
 from farshift import stream
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.export.content import make_manifest_rows
 from farshift.loaders.split import open_split
 from farshift.loaders.stream.open import RowMatcher
-from farshift.splits.assignment import compute_part_digests
 from farshift.splits.rows import compute_row_digests, compute_row_ids, find_occurrence_numbers, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
@@ -34,16 +32,6 @@ def exports(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory) -> Path:
     return export("prefix_sums/32_to_64", "id_test", tmp_path_factory.mktemp("texts"), 400_000)
-
-
-@pytest.mark.parametrize("name", [NAME, "scan/addprim_jump", "prefix_sums/32_to_64"])
-def test_the_pinned_digest_recomputes_from_an_exports_index_alone(name, tmp_path):
-    opened = open_split(name)
-    for part in opened.parts[-1:]:
-        folder = opened.part(part).to_webdataset(tmp_path / part)
-        index = pq.read_table(next(folder.glob("*.index.parquet")))
-        result = compute_part_digests(make_manifest_rows(index, part))
-        assert result[part]["digest"] == opened.manifest.definition.parts[part].digest
 
 
 def test_an_export_proves_a_part_whose_source_was_never_here(exports, cache):
@@ -145,17 +133,6 @@ def test_a_flipped_bit_gives_the_same_rows_or_one_error_and_never_another_row(te
         assert "\n" not in str(error)
     else:
         assert rows == right
-
-
-def test_a_damaged_value_is_named_by_row_file_and_offset(texts, tmp_path):
-    folder = shutil.copytree(texts / "shards", tmp_path / "shards")
-    target = sorted(folder.glob("*.tar"))[1]
-    content = target.read_bytes()
-    at = content.index(b'"bits":"') + 9
-    target.write_bytes(content[:at] + (b"1" if content[at : at + 1] == b"0" else b"0") + content[at + 1 :])
-    part = stream("prefix_sums/32_to_64", "id_test", folder)
-    with pytest.raises(BadData, match=rf"row [0-9a-f]{{16}} differs from the manifest \({target}, offset \d+"):
-        list(part.batches(100))
 
 
 SMALL = Schema((Field("a", "int64", "input"), Field("b", "int64", "label"), Field("c", "string", "meta")))

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from email.utils import formatdate
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError, stream
-from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import files as remote_files
-from farshift.loaders.stream.files import CachedFile, HttpFile, coalesce_ranges
+from farshift.loaders.stream.files import HttpFile, coalesce_ranges
 from hypothesis import given
 from hypothesis import strategies as st
-from range_server import Ranges, serving
+from servers import Site, serve_folder
 
 NAME = "prefix_sums/32_to_64"
 BODY = np.random.default_rng(0).bytes(100_000)
@@ -60,7 +55,7 @@ def test_every_row_lies_in_one_range_and_ranges_hold_no_more_than_gaps_allow(row
 def test_a_hundredth_of_the_rows_costs_a_hundredth_of_the_bytes(exports, monkeypatch):
     monkeypatch.setattr(remote_files, "GAP", 2_000)
     monkeypatch.setattr(remote_files, "SHARE", 0)  # a cache has blocks that are larger than these rows
-    with serving(exports / "shards") as site:
+    with serve_folder(exports / "shards") as site:
         part = stream(NAME, "train", site.url)
         assert site.bytes_asked(".tar") == 0, "opening reads the index alone"
         some = part.select(np.arange(0, len(part), 100))
@@ -78,7 +73,7 @@ def test_parquet_is_read_through_once_and_then_by_row_group(exports, tmp_path, m
     monkeypatch.setattr(remote_files, "SHARE", 0)
     (tmp_path / "pq").mkdir()
     shutil.copy(exports / "rows.parquet", tmp_path / "pq")
-    with serving(tmp_path / "pq") as site:
+    with serve_folder(tmp_path / "pq") as site:
         size, url = len(site.files["/rows.parquet"]), f"{site.url}/rows.parquet"
         part = stream(NAME, "train", url)
         assert site.bytes_asked() > 0.9 * size
@@ -108,14 +103,14 @@ def test_a_file_that_changed_is_read_through_anew(exports, tmp_path):
         stream(NAME, "train", folder)
 
 
-def read(site: Ranges, start: int = 0, stop: int = len(BODY)) -> bytes:
+def read(site: Site, start: int = 0, stop: int = len(BODY)) -> bytes:
     return HttpFile.open(f"{site.url}/file").read(start, stop, threading.Event())
 
 
 @pytest.fixture
 def site(tmp_path):
     (tmp_path / "file").write_bytes(BODY)
-    with serving(tmp_path) as result:
+    with serve_folder(tmp_path) as result:
         yield result
 
 
@@ -132,36 +127,12 @@ def test_another_length_of_the_file_is_one_error(site, fault, message):
 def test_files_without_a_tag_are_read_through_at_every_opening(exports, tmp_path):
     (tmp_path / "pq").mkdir()
     shutil.copy(exports / "rows.parquet", tmp_path / "pq")
-    with serving(tmp_path / "pq") as site:
+    with serve_folder(tmp_path / "pq") as site:
         site.tags = False
         for _ in range(2):
             site.asked.clear()
             stream(NAME, "train", f"{site.url}/rows.parquet")
             assert site.bytes_asked() > 0.9 * len(site.files["/rows.parquet"])
-
-
-class Pauses(threading.Event):
-    """Notes the pauses that a reader makes, and makes none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.seconds.append(timeout)
-        return False
-
-
-def test_pauses_double_unless_the_server_says_when_to_ask_again(site):
-    file, halt = HttpFile.open(f"{site.url}/file"), Pauses()
-    site.faults["/file"] = ["429", "500", "429", "500"]
-    site.retry_after = [formatdate(time.time() + 30, usegmt=True), "7"]
-    assert file.read(0, 9, halt) == BODY[:9]
-    assert 25 < halt.seconds[0] <= 30, "a date"
-    assert halt.seconds[1:] == [2 * retry.PAUSE, 7.0, 8 * retry.PAUSE]
-    site.faults["/file"], site.retry_after = ["429"], ["86400"]
-    assert file.read(0, 9, halt) == BODY[:9]
-    assert halt.seconds[-1] == retry.LONGEST_PAUSE
 
 
 def test_a_redirect_is_followed_once_and_asked_again_when_it_ends(site):
@@ -210,7 +181,7 @@ def test_what_fits_the_memory_is_fetched_once_whatever_is_read_of_it(form, expor
     if form != "shards":
         shutil.copy(exports / form, tmp_path / form)
     rows = sorted(open_split(NAME).part("train").row_ids.tolist())
-    with serving(folder) as site:
+    with serve_folder(folder) as site:
         ending = ".tar" if form == "shards" else ".parquet"
         size = sum(len(body) for path, body in site.files.items() if path.endswith(ending) and "index" not in path)
         there = f"{site.url}/{form}" if form != "shards" else site.url
@@ -227,7 +198,7 @@ def test_what_fits_the_memory_is_fetched_once_whatever_is_read_of_it(form, expor
 
 
 def test_a_wrong_byte_is_not_kept(exports):
-    with serving(exports / "shards") as site:
+    with serve_folder(exports / "shards") as site:
         site.tags = False
         part = stream(NAME, "train", site.url)
         (shard,) = [path for path in site.files if path.endswith(".tar")]
@@ -237,38 +208,3 @@ def test_a_wrong_byte_is_not_kept(exports):
             ids(part.batches(4096))
         site.files[shard] = full
         assert len(ids(part.batches(4096))) == len(part)
-
-
-CONTENT = BODY[:300]
-
-
-@dataclass
-class Counted:
-    """A file that counts how often each byte is requested, and fails as often as it is told to."""
-
-    failures: int = 0
-    requested: np.ndarray = field(default_factory=lambda: np.zeros(len(CONTENT), int))
-    name, size, identity = "counted", len(CONTENT), "one"
-
-    def read(self, start: int, stop: int, cancel: threading.Event) -> bytes:
-        if self.failures:
-            self.failures -= 1
-            raise Unavailable("gone for now")
-        self.requested[start:stop] += 1
-        return CONTENT[start:stop]
-
-
-def test_threads_read_each_block_once_and_a_failure_is_the_reader_s_own(monkeypatch):
-    monkeypatch.setattr(remote_files, "BLOCK", 7)
-    file = Counted()
-    cached = CachedFile(file)
-    with ThreadPoolExecutor(8) as pool:
-        result = list(
-            pool.map(lambda start: cached.read(start % 250, start % 250 + 50, threading.Event()), range(0, 4000, 7))
-        )
-    assert all(content == CONTENT[start % 250 :][:50] for start, content in zip(range(0, 4000, 7), result, strict=True))
-    assert file.requested.max() == 1
-    again = CachedFile(Counted(failures=1))
-    with pytest.raises(Unavailable):
-        again.read(0, 9, threading.Event())
-    assert again.read(0, 9, threading.Event()) == CONTENT[:9]

@@ -18,7 +18,7 @@ from farshift.loaders.stream import part as streamed_part
 from farshift.loaders.stream.part import THREADS, prefetch_tasks
 from hypothesis import given
 from hypothesis import strategies as st
-from range_server import serving
+from servers import serve_folder
 
 NAME = "prefix_sums/32_to_64"
 
@@ -67,7 +67,7 @@ def test_no_thread_outlives_its_iterator(shards, ending):
 def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeypatch):
     monkeypatch.setattr(retry, "PAUSE", 60.0)
     monkeypatch.setattr(streamed_part, "THREADS", 2)  # the batch that is wanted, and the next
-    with serving(shards) as site:
+    with serve_folder(shards) as site:
         batches = stream(NAME, "id_test", site.url, memory=4_000).batches(1)
         next(batches)
         while len([path for path, *_ in site.asked if path.endswith(".tar")]) < 2:

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from functools import cache
-from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
@@ -150,23 +149,6 @@ def test_stateful_loaders_saved_at_an_epochs_end_go_on_with_the_next_whole_epoch
     assert ids(resumed) == truth(epoch=1)
     stream.set_epoch(2)
     assert ids(resumed) == truth(epoch=2)
-
-
-def test_a_stateful_loader_saved_by_four_ranks_resumes_on_two():
-    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
-
-    def readers(world: int) -> list:
-        return [stateful(part().torch(32, rank=rank, world=world), batch_size=None) for rank in range(world)]
-
-    def together(shares) -> list[list[int]]:
-        return [[row for batch in batches for row in batch["row_id"].tolist()] for batches in shares]
-
-    saved = readers(4)
-    before = together(islice(zip(*saved, strict=True), 5))
-    resumed = readers(2)
-    for item in resumed:
-        item.load_state_dict(saved[3].state_dict())
-    assert before + together(zip(*resumed, strict=True)) == truth()
 
 
 def test_states_of_other_streams_are_refused():

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import tarfile
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from encoded_files import picture
+from encoded_files import folder, picture, tarred
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.trees import fetch_tree
 from farshift.splits.manifest import TreePin
+from servers import serve_folder
 
 FILES = {
     f"{domain}/{kind}/{number}.jpg": picture(position, "JPEG")
@@ -31,38 +28,25 @@ def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture
 def repository(tmp_path, cache):
     """A repository with the pictures below PACS/, its commit, and git's hash of that folder."""
-    folder = tmp_path / "repository"
-    for name, content in FILES.items():
-        path = folder / "PACS" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    (folder / "README.md").write_text("pictures")
-    git(folder, "init", "--quiet")
-    git(folder, "add", "-A")
-    git(folder, "commit", "--quiet", "-m", "pictures")
-    return folder, git(folder, "rev-parse", "HEAD"), git(folder, "rev-parse", "HEAD:PACS")
+    root = folder(tmp_path / "repository", {f"PACS/{name}": content for name, content in FILES.items()})
+    (root / "README.md").write_text("pictures")
+    git(root, "init", "--quiet")
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", "pictures")
+    return root, git(root, "rev-parse", "HEAD"), git(root, "rev-parse", "HEAD:PACS")
 
 
 @pytest.fixture
 def github(repository, tmp_path, monkeypatch):
     """A server that gives archives as GitHub does: of the whole repository, in one outer folder."""
-    folder, commit, _ = repository
+    root, commit, _ = repository
     served = tmp_path / "served/owner/name/archive"
     served.mkdir(parents=True)
-    git(folder, "archive", "--format=tar.gz", f"--prefix=name-{commit}/", f"--output={served / commit}.tar.gz", commit)
+    git(root, "archive", "--format=tar.gz", f"--prefix=name-{commit}/", f"--output={served / commit}.tar.gz", commit)
 
-    requested: list[str] = []
-
-    class Handler(SimpleHTTPRequestHandler):
-        def log_request(self, code="-", size="-"):
-            requested.append(self.path)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "served")))
-    Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("FARSHIFT_GITHUB", f"http://127.0.0.1:{server.server_port}/")
-    yield requested, served / f"{commit}.tar.gz"
-    server.shutdown()
-    server.server_close()
+    with serve_folder(tmp_path / "served") as site:
+        monkeypatch.setenv("FARSHIFT_GITHUB", f"{site.url}/")
+        yield site
 
 
 def pin(repository, *mirrors, **other) -> TreePin:
@@ -74,15 +58,13 @@ def on_github(repository):
 
 
 def test_one_request_brings_a_tree_from_github_and_the_cache_keeps_it(repository, github):
-    requested, _ = github
     for _ in range(2):
         _, files = fetch_tree(pin(repository, on_github(repository)))
         assert dict(files.walk()) == FILES
-    assert requested == [f"/owner/name/archive/{repository[1]}.tar.gz"]
+    assert [path for path, *_ in github.asked] == [f"/owner/name/archive/{repository[1]}.tar.gz"]
 
 
 def test_the_trees_of_one_archive_are_downloaded_once(repository, github):
-    requested, _ = github
     for domain in ("photo", "sketch"):
         mirror = on_github(repository) | {"folder": f"PACS/{domain}"}
         tree = git(repository[0], "rev-parse", f"HEAD:PACS/{domain}")
@@ -90,7 +72,7 @@ def test_the_trees_of_one_archive_are_downloaded_once(repository, github):
         assert dict(files.walk()) == {
             name.removeprefix(f"{domain}/"): content for name, content in FILES.items() if name.startswith(domain)
         }
-    assert len(requested) == 1
+    assert len(github.asked) == 1
 
 
 def test_git_brings_the_commit_of_any_address(repository):
@@ -100,13 +82,8 @@ def test_git_brings_the_commit_of_any_address(repository):
 
 
 def test_an_archive_with_other_pictures_is_not_kept(repository, github, tmp_path):
-    _, archive = github
-    other = tmp_path / "other.tar"
-    with tarfile.open(other, "w") as tar:
-        for name, content in FILES.items():
-            (tmp_path / "one").write_bytes(content + b"\0")
-            tar.add(tmp_path / "one", f"name-{repository[1]}/PACS/{name}")
-    archive.write_bytes(other.read_bytes())
+    others = {f"name-{repository[1]}/PACS/{name}": content + b"\0" for name, content in FILES.items()}
+    github.files = dict.fromkeys(github.files, tarred(tmp_path / "other.tar", others).read_bytes())
     with pytest.raises(Unavailable, match="has 8 files .* of another tree hash"):
         fetch_tree(pin(repository, on_github(repository)))
     git_too = {"sort": "git", "repository": f"file://{repository[0]}", "commit": repository[1], "folder": "PACS"}

@@ -137,31 +137,21 @@ DETECTED = "power at the detectable difference"
 COVERS, AT_LEAST, POWER = (0.93, 0.97), (0.93, 1.0), (0.77, 0.83)
 
 
-def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float], ...], Any]]:
-    """What is simulated: the statistics of a trial, the setting, the goal of each, and the trial."""
+def trials_of() -> Iterator[tuple[Any, ...]]:
+    """What is simulated, as `shares` takes it."""
     for setting, world in WORLDS.items():
-        yield ("mean", "IQM"), setting, (COVERS, COVERS), lambda source, w=world: covers_means(w, source)
+        yield ("mean", "IQM"), setting, (COVERS, COVERS), covers_means, world
     for entries in (7, 10, 20, 40):
         for correlation, kind in ((0.0, "normal"), (0.45, "normal"), (0.95, "normal"), (0.45, "heavy tails")):
             setting = f"{entries} entries, tau {2 / np.pi * np.arcsin(correlation):.1f}, {kind}"
-            yield (
-                ("concurrence",),
-                setting,
-                (AT_LEAST,),
-                lambda source, n=entries, r=correlation, k=kind: (covers_tau(n, r, k, source),),
-            )
+            yield "concurrence", setting, AT_LEAST, covers_tau, entries, correlation, kind
     for rows in (200, 1000):
-        yield (DETECTED,), f"{rows} rows", (POWER,), lambda source, n=rows: (finds_by_rows(n, source),)
+        yield DETECTED, f"{rows} rows", POWER, finds_by_rows, rows
     for clusters, within in ((8, 0.1), (25, 0.1), (25, 0.5)):
         setting = f"{clusters} clusters of 20 rows, correlation {within:g}"
-        yield (
-            (DETECTED,),
-            setting,
-            (POWER,),
-            lambda source, c=clusters, w=within: (finds_by_clusters(c, 20, w, source),),
-        )
+        yield DETECTED, setting, POWER, finds_by_clusters, clusters, 20, within
     for seeds in (3, 5):
-        yield (DETECTED,), f"{seeds} seeds each", (POWER,), lambda source, n=seeds: (finds_by_seeds(n, source),)
+        yield DETECTED, f"{seeds} seeds each", POWER, finds_by_seeds, seeds
 
 
 def report(trials: int) -> list[dict[str, Any]]:

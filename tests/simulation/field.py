@@ -7,7 +7,7 @@ of the honest entries must hold their true ranks among all that are of the field
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -130,14 +130,14 @@ def attacked(shares_: tuple[float, ...], seed_sd: float, source: np.random.Gener
     return holds(field, result, names), {item: result[item] for item in names} == {item: same[item] for item in names}
 
 
-def near_the_floor(source: np.random.Generator) -> tuple[bool, ...]:
+def near_the_floor(source: np.random.Generator) -> bool:
     """Whether rank sets are right among entries that the floor chose of many at the floor, whose seeds move ID and OOD
     alike."""
     truth = Truth.of(source)
     built = [model(source, truth, f"m{k}", 0.13, 0.03, 0.0) for k in range(30)]
     built += [model(source, truth, f"n{k}", 0.13 + 0.05 * k, 0.03, 0.0) for k in range(1, 8)]
     field = in_field(truth, built)
-    return (len(field) < 2 or holds(field, sets(truth, field), {item.name for item in field}),)
+    return len(field) < 2 or holds(field, sets(truth, field), {item.name for item in field})
 
 
 def below_the_baseline(source: np.random.Generator) -> tuple[bool, bool]:
@@ -160,26 +160,20 @@ def below_the_baseline(source: np.random.Generator) -> tuple[bool, bool]:
 
 
 RANKS, SAME = (0.94, 1.0), (0.98, 1.0)
-Trial = Callable[[np.random.Generator], tuple[bool, ...]]
 
 
-def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float], ...], Trial]]:
-    """What is simulated: the statistics of a trial, the setting, the goal of each, and the trial."""
+def trials_of() -> Iterator[tuple[Any, ...]]:
+    """What is simulated, as `shares` takes it."""
+    ranks = "rank sets, honest entries"
     for name, levels in FIELDS.items():
         for seed_sd in (0.0, 0.02):
-            yield (
-                ("rank sets, honest entries", "the same rank sets as without the hostile entries"),
-                f"{name}, seeds' sd {seed_sd:g}; 20 junk, 40 failed or missing seeds, 20 tries of a team",
-                (RANKS, SAME),
-                lambda source, v=levels, sd=seed_sd: attacked(v, sd, source),
-            )
-    yield (
-        ("rank sets, honest entries", "the same rank sets as without the weak entries"),
-        "6 entries, of them the plain baseline; 26 weak ones, as good on OOD",
-        (RANKS, SAME),
-        below_the_baseline,
-    )
-    yield (("rank sets of those above the floor",), "37 entries, 30 of them at the floor", (RANKS,), near_the_floor)
+            setting = f"{name}, seeds' sd {seed_sd:g}; 20 junk, 40 failed or missing seeds, 20 tries of a team"
+            names = (ranks, "the same rank sets as without the hostile entries")
+            yield names, setting, (RANKS, SAME), attacked, levels, seed_sd
+    names = (ranks, "the same rank sets as without the weak entries")
+    setting = "6 entries, of them the plain baseline; 26 weak ones, as good on OOD"
+    yield names, setting, (RANKS, SAME), below_the_baseline
+    yield "rank sets of those above the floor", "37 entries, 30 of them at the floor", RANKS, near_the_floor
 
 
 def report(trials: int) -> list[dict[str, Any]]:

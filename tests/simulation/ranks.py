@@ -6,7 +6,7 @@ right where it holds every rank that its entry shares with those it truly ties w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,13 +76,13 @@ def holds_all_ranks(world: World, true: np.ndarray, source: np.random.Generator)
     return bool((result.low <= low).all() and (result.high >= high).all())
 
 
-def rejections(world: World, rows: int, source: np.random.Generator) -> dict[str, bool]:
-    """Which tests of two equal models reject at the 5 % level."""
+def rejections(world: World, rows: int, names: Iterable[str], source: np.random.Generator) -> list[bool]:
+    """Whether each of these tests of two equal models rejects at the 5 % level."""
     result = compare_rows(*world.scores(source, np.zeros(2), rows))
     p = {result["test"].split(",")[0]: result["p"], "t": result["t"]["p"]}
     if "mid_p" in result:
         p["McNemar, mid-p"] = result["mid_p"]
-    return {name: item <= 0.05 for name, item in p.items()}
+    return [p[name] <= 0.05 for name in names]
 
 
 GROUPS = 20
@@ -93,13 +93,13 @@ WORST = {
 }
 
 
-def covers_worst(true: np.ndarray, seeds: int, source: np.random.Generator) -> tuple[bool]:
+def covers_worst(true: np.ndarray, seeds: int, source: np.random.Generator) -> bool:
     """Whether the interval of the worst group holds the lowest true mean."""
     groups = np.repeat(np.arange(GROUPS), 200)
     chance = true[groups] + 0.02 * (seeds > 1) * source.standard_normal((seeds, 1))
     scores = (source.uniform(size=(seeds, len(groups))) < chance).astype(np.float64)
     result = estimate_worst_group(RowScores(scores), groups, resamples=200)
-    return (bool(result.low <= true.min() <= result.high),)
+    return bool(result.low <= true.min() <= result.high)
 
 
 RANKS, SIZE, AT_MOST, WORST_GROUP = (0.94, 1.0), (0.04, 0.06), (0.0, 0.05), (0.94, 1.0)
@@ -113,37 +113,21 @@ PAIRED = (
         {"sign flips of cluster sums": SIZE, "t": SIZE},
     ),
 )
-Trial = Callable[[np.random.Generator], tuple[bool, ...]]
 
 
-def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float], ...], Trial]]:
-    """What is simulated: the statistics of a trial, the setting, the goal of each, and the trial."""
+def trials_of() -> Iterator[tuple[Any, ...]]:
+    """What is simulated, as `shares` takes it."""
     for world in WORLDS:
         for ties, true in TIES.items():
             setting = f"{ENTRIES} entries, {ROWS} rows, {world.name}, {ties}"
-            yield (
-                ("rank sets, all entries",),
-                setting,
-                (RANKS,),
-                lambda source, w=world, v=true: (holds_all_ranks(w, v, source),),
-            )
+            yield "rank sets, all entries", setting, RANKS, holds_all_ranks, world, true
     for world, rows, goals in PAIRED:
-        names = tuple(f"size of the paired test: {name}" for name in goals)
-        yield (
-            names,
-            world.name,
-            tuple(goals.values()),
-            lambda source, w=world, n=rows, g=tuple(goals): tuple(map(rejections(w, n, source).__getitem__, g)),
-        )
+        names = [f"size of the paired test: {name}" for name in goals]
+        yield names, world.name, goals.values(), rejections, world, rows, goals
     for name, true in WORST.items():
         for seeds in (1, 5):
             setting = f"{GROUPS} groups of 200 rows, {seeds} seed{'s' * (seeds > 1)}, {name}"
-            yield (
-                ("worst group",),
-                setting,
-                (WORST_GROUP,),
-                lambda source, t=true, k=seeds: covers_worst(t, k, source),
-            )
+            yield "worst group", setting, WORST_GROUP, covers_worst, true, seeds
 
 
 def report(trials: int) -> list[dict[str, Any]]:

@@ -97,10 +97,6 @@ def test_the_bound_on_atoms_is_kept_and_costs_compound_divergence():
     assert tight.compounds > 2 * _random(12).compounds
 
 
-def test_a_search_finds_far_more_divergence_than_a_random_split():
-    assert search_split(*units(COMMANDS), 12, seed="x").compounds > 2 * _random(12).compounds > 0
-
-
 def _random(test_rows: int):
     order = np.random.default_rng(0).permutation(len(COMMANDS))
     return _measured(COMMANDS, order[:test_rows])

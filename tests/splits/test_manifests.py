@@ -14,6 +14,7 @@ from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownNam
 from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.freezing.verify import audit_again, verify_each
+from farshift.loaders.split import open_split
 from farshift.splits.catalogue import find_manifest, list_manifests, read_published_identities
 from farshift.splits.manifest import KINDS, read_manifest
 from support import SHARED
@@ -196,3 +197,14 @@ def test_a_split_can_be_frozen_from_a_ten_line_file(tmp_path):
     assert audit["severity"]["train"]["max"] == 10
     assert (tmp_path / "out" / "scan" / "short" / "v1" / "audit.json").exists()
     assert json.loads((manifest.folder / "audit.json").read_text()) == manifest.audit()
+
+
+@pytest.mark.parametrize(("name", "system"), [("kepler", "Kepler"), ("double_well", "double well")])
+def test_few_shot_adds_32_trajectories_of_the_tested_system_and_changes_nothing_else(name, system):
+    without, few = (open_split(f"hamiltonian_few/{name}_{count}") for count in (0, 32))
+    for part in ("id_test", "ood_test"):
+        assert set(without.part(part).row_ids) == set(few.part(part).row_ids)
+    added = set(few.part("train").row_ids) - set(without.part("train").row_ids)
+    assert len(added) == 32 and set(few.part("train").row_ids) > set(without.part("train").row_ids)
+    assert Counter(few.part("train").arrow(["system"])["system"].to_pylist())[system] == 32
+    assert set(few.part("ood_test").arrow(["system"])["system"].to_pylist()) == {system}

@@ -1,4 +1,5 @@
-"""Definitions over data sets of the Hub with nested columns, made small in their layouts and pulled by the real client."""
+"""Definitions over data sets of the Hub with nested columns, and over many files (Super-NaturalInstructions), made small
+in their layouts and pulled by the real client."""
 
 from __future__ import annotations
 
@@ -10,12 +11,16 @@ import farshift as fs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.core.errors import BadData
 from farshift.core.plugins import PACKAGE
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import records
 from hub_rows import send_clients_to
 from hub_server import REPOSITORY
 from hub_server import serving as hub_serving
+from llm_server import llm
+from servers import web
 from twins import measured, picture, pulled, twin, values
 
 
@@ -186,3 +191,54 @@ def test_lists_of_structs_are_read_as_structs_of_lists_and_a_row_without_a_field
     assert table["boxes"].to_pylist() == ["0 0 2 2", ""]
     with pytest.raises(BadData, match=r"a, row 1: no text: KeyError: 'other'"):
         list(records.read({"a": path}, columns={"text": "other"}))
+
+
+NAME = "natural_instructions/unseen_tasks"
+TRAIN = find_source("natural_instructions").definition.distributions[0].options["train"]
+FILES = [pin.name for pin in find_source("natural_instructions").definition.distributions[0].files]
+
+
+def task(name, instances=6):
+    """A task's file; older ones have a text where newer ones have a list."""
+    definition = f"Solve {name}."
+    return json.dumps(
+        {
+            "Definition": definition if name == FILES[0] else [definition],
+            "Categories": ["Title Generation", "Other"],
+            "Positive Examples": [{"input": "not", "output": "read"}],
+            "Instances": [
+                {"id": f"{name}-{number}", "input": f"{name} {number}", "output": ["a fine day", "a day", "a fine day"]}
+                for number in range(instances)
+            ],
+        }
+    ).encode()
+
+
+@pytest.fixture
+def small_tasks(place):
+    with web(**{name: task(name) for name in FILES}) as site:
+        mirrors = {name: [{"sort": "https", "url": f"{site.url}/{name}"}] for name in FILES}
+        name = twin(NAME, place, mirrors=mirrors, options={"each": 1}, distinct={"task": 131, "published": 3})
+        return pulled(name)
+
+
+def test_the_test_has_the_first_instances_of_the_119_tasks_and_training_those_of_twelve_others(small_tasks):
+    split, parts = small_tasks
+    assert parts == {"train": 12, "id_test": 12, "ood_test": 119}
+    assert set(values(split, "ood_test", "number")) == {0}
+    assert set(values(split, "id_test", "number")) == {1}
+    assert set(values(split, "train", "task")) == set(values(split, "id_test", "task")) == set(TRAIN)
+    assert len(set(values(split, "ood_test", "task")) - set(TRAIN)) == 119
+    assert set(values(split, "ood_test", "answer")) == {"a fine day | a day"}
+    assert set(values(split, "ood_test", "category")) == {"Title Generation"}
+
+
+def test_a_model_is_asked_with_the_definition_and_the_best_output_counts(small_tasks, place, tmp_path):
+    split, _ = small_tasks
+    name = measured(NAME, split.manifest.name, place)
+    with llm(lambda text: "one day") as site:
+        run = fs.evaluate(from_spec(f"tiny@{site.url}", {}), on=name, seeds=1, budget="quick", out=tmp_path / "run")
+        prompts = set(site.prompts)
+    assert fs.score(run).ood.value == pytest.approx(2 * 1 / (2 + 2)), "'one day' and 'a day' share one word of two"
+    first = f"Definition: Solve {FILES[0]}.\n\nNow complete the following example -\nInput: {FILES[0]} 0\nOutput:"
+    assert first in prompts

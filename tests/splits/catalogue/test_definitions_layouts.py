@@ -340,12 +340,27 @@ def mnist_c() -> Files:
     return {"mnist_c.zip": zipped(files)}
 
 
-def path_mnist() -> Files:
-    """Labels are columns of bytes."""
-    rows = {"train": range(20), "val": range(20, 25), "test": range(25, 31)}
-    arrays = {f"{part}_images": np.stack([pixels(row, (28, 28, 3)) for row in own]) for part, own in rows.items()}
+def med_mnist(*shape: int, **rows: range) -> bytes:
+    """Pictures and labels of each part; labels are columns of bytes."""
+    arrays = {f"{part}_images": np.stack([pixels(row, shape) for row in own]) for part, own in rows.items()}
     labels = {f"{part}_labels": np.array([[row % 9] for row in own], np.uint8) for part, own in rows.items()}
-    return {"pathmnist.npz": packed(**arrays, **labels)}
+    return packed(**arrays, **labels)
+
+
+def path_mnist() -> Files:
+    return {"pathmnist.npz": med_mnist(28, 28, 3, train=range(20), val=range(20, 25), test=range(25, 31))}
+
+
+def pneumonia_mnist_c() -> Files:
+    """Of each corruption one archive, with the severities end to end."""
+    names = (
+        find_source("pneumonia_mnist_c").definition.distributions[0].options["of"][-1]["options"]["only"]["corruption"]
+    )
+    worse = {
+        f"pneumoniamnist/{name}.npz": med_mnist(4, 4, test=range(10 * n, 10 * n + 10)) for n, name in enumerate(names)
+    }
+    clean = med_mnist(4, 4, train=range(900, 906), val=range(906, 908), test=range(908, 910))
+    return {"pneumoniamnist_224.npz": clean, "pneumoniamnist.zip": zipped(worse)}
 
 
 def eurosat() -> Files:
@@ -355,6 +370,73 @@ def eurosat() -> Files:
     lists = {"train": names[:6] + names[10:16], "val": names[6:8] + names[16:18], "test": names[8:10] + names[18:]}
     listed = {f"eurosat-spatial-{part}.txt": lines(own) for part, own in lists.items()}
     return {"EuroSAT.zip": zipped(files)} | listed
+
+
+def squad(*questions, **passage: str) -> bytes:
+    """Questions on one passage, each with the spans of its answer."""
+    items = [
+        {"id": n, "question": f"q{n}", "answers": [{"text": span} for span in own]} for n, own in enumerate(questions)
+    ]
+    return json.dumps({"data": [{"title": "t", "paragraphs": [{"qas": items, **passage}]}]}).encode()
+
+
+def quoref() -> Files:
+    train = {
+        f"quoref-train-dev-v0.1/quoref-{part}-v0.1.json": squad(["a"], ["b", "c"], context=part)
+        for part in ("train", "dev")
+    }
+    tests = {f"quoref_{name}_20191206_merged.json": name for name in ("original_subset", "test_perturbations")}
+    changed = {name: squad(["Ann; Bo", "Cy"], context=own) for name, own in tests.items()}
+    return {"quoref-train-dev-v0.1.zip": zipped(train)} | changed
+
+
+def ropes() -> Files:
+    train = {
+        f"ropes-train-dev-v1.0/{part}-v1.0.json": squad(["more"], ["less"], background="b", situation=part)
+        for part in ("train", "dev")
+    }
+    changed = {
+        f"ropes_contrast_set{name}_032820.json": squad(["more"], background="b", situation=f"s{name}")
+        for name in ("", "_original")
+    }
+    return {"ropes-train-dev-v1.0.tar.gz": tar(train)} | changed
+
+
+def drop() -> Files:
+    """A number, a date, spans, both, and an answer of others."""
+    none = {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": []}
+    kinds = [
+        {"number": "7"},
+        {"date": {"day": "11", "month": "June", "year": ""}},
+        {"spans": ["x", "y"]},
+        {"number": "2", "spans": ["p", "q"]},
+    ]
+    pairs = [{"query_id": f"{n}", "question": f"q{n}", "answer": none | kind} for n, kind in enumerate(kinds)]
+    pairs[1]["validated_answers"] = [none | {"spans": ["June 11"]}, none, none | kinds[1]]
+    parts = {
+        f"drop_dataset/drop_dataset_{part}.json": {"s_1": {"passage": part, "qa_pairs": pairs}}
+        for part in ("train", "dev")
+    }
+    changed = json.dumps({"s_1": {"passage": "p", "qa_pairs": pairs}}).encode()
+    archive = zipped({name: json.dumps(content).encode() for name, content in parts.items()})
+    return {"drop_dataset.zip": archive, "drop_contrast_sets_test.json": changed}
+
+
+def snli_control() -> Files:
+    """More than a thousand pairs of each relation, some without one, and the tests of Kaushik et al."""
+    rows = [{"premise": f"p{n}", "hypothesis": f"h{n}", "label": n % 4 - 1} for n in range(4100)]
+    names = {
+        "original": ("train", "dev", "test"),
+        "revised_premise": ("dev", "test"),
+        "revised_hypothesis": ("dev", "test"),
+    }
+    tables = {
+        f"{version}_{part}.tsv": csv("sentence1,sentence2,gold_label", [(version, part, "neutral")], "\t")
+        for version, parts in names.items()
+        for part in parts
+    }
+    pq.write_table(pa.Table.from_pylist(rows), buffer := io.BytesIO())
+    return {"snli-train.parquet": buffer.getvalue()} | tables
 
 
 def imagenet(*after: tuple[str, Files]) -> Files:
@@ -797,8 +879,29 @@ CASES = {
     "mnist_c/common": Case(
         mnist_c, {"train": 4, "id_test": 3, "ood_test": 45}, {"ood_test.corruption": set(OF_DIGITS)},
     ),
+    "quoref_contrast/contrast": Case(
+        quoref, {"train": 2, "id_test": 1, "ood_test": 1},
+        {"train.answer": ["a", "b; c"], "ood_test.answer": ["Ann Bo; Cy"], "ood_test.passage": ["test_perturbations"]},
+    ),
+    "ropes_contrast/contrast": Case(
+        ropes, {"train": 2, "id_test": 1, "ood_test": 1},
+        {"train.passage": ["b\n\ntrain"] * 2, "id_test.passage": ["b\n\ns_original"], "ood_test.passage": ["b\n\ns"]},
+    ),
+    "drop_contrast/contrast": Case(
+        drop, {"train": 4, "id_test": 4, "ood_test": 4},
+        {"ood_test.answer": ["11 June | June 11", "2", "7", "x; y"], "id_test.passage": ["dev"] * 4},
+    ),
+    "snli_control/revised_premise": Case(
+        snli_control, {"train": 3001, "id_val": 1, "id_test": 1, "ood_val": 1, "ood_test": 1},
+        {"train.relation": [0] * 1000 + [1] * 1001 + [2] * 1000, "ood_test.premise": ["revised_premise"]},
+    ),
     "path_mnist/centre": Case(
         path_mnist, {"train": 20, "id_val": 5, "ood_test": 6}, {"ood_test.tissue": [0, 1, 2, 3, 7, 8]},
+    ),
+    "pneumonia_mnist_c/common": Case(
+        pneumonia_mnist_c, {"train": 6, "id_val": 2, "id_test": 2, "ood_test": 130},
+        {"ood_test.strength": sorted(26 * [1, 2, 3, 4, 5]), "train.corruption": {"clean"}},
+        {"types": {"image": "uint8[4,4]"}},
     ),
     "eurosat/longitude": Case(
         eurosat, {"train": 12, "ood_val": 4, "ood_test": 4}, {"ood_test.cover": [0, 0, 9, 9], "train.cover": {0, 9}},

@@ -4,6 +4,7 @@ every process, shows `test_determinism.py`.)"""
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -17,12 +18,14 @@ from farshift.loaders.generators import (
     coverage,
     gcog,
     rated_sums,
+    scan_primitives,
     scylla,
     skills,
     string_rewriting,
     two_hop,
 )
 from farshift.loaders.generators.algorithmic import rows as algorithmic_rows
+from farshift.loaders.generators.scan import list_commands
 
 LENGTHS = (3, 4, 5, 8, 13, 40, 41, 120)
 SIZES = (1, 2, 3, 7, 20, 60)
@@ -406,3 +409,24 @@ def test_rows_of_a_size_do_not_depend_on_how_many_there_are():
     assert [row for row in few if row["length"] == 9] == [row for row in many if row["length"] == 9][:5]
     sizes = [row["length"] for row in instances("chomsky_regular/parity_check", [1, 2, 3, 10], each=200)]
     assert [sizes.count(size) for size in (1, 2, 3, 10)] == [2, 4, 8, 200], "a small size gives what it has"
+
+
+def test_verbs_of_scan_have_other_names_that_mean_the_same_and_jump_is_combined_under_its_own_only():
+    table, known = scan_primitives.rows(names=3, seed="t").to_pylist(), list_commands()
+    assert {row["command"]: row["actions"] for row in table if not row["copy"]} == known
+    copied = [row for row in table if row["copy"]]
+    names = Counter()
+    for row in copied:
+        assert known[re.sub(r"\d", "", row["command"])] == re.sub(r"\d", "", row["actions"])
+        verbs = set(re.findall(r"(?:walk|look|run|jump)\d?", row["command"]))
+        assert {f"I_{verb.upper()}" for verb in verbs} == set(re.findall(r"I_(?!TURN)\w+", row["actions"]))
+        assert row["command"] not in known and (len(row["command"].split()) == 1 or "jump" not in row["command"])
+        assert len(verbs) == len({re.sub(r"\d", "", verb) for verb in verbs}), "one name in all places"
+        names.update(verbs if len(verbs) == 2 else ())
+    assert len({row["command"] for row in copied}) == len(copied)
+    originals = Counter(re.sub(r"\d", "", row["command"]) for row in copied)
+    trained = {command for command in known if re.search("walk|look|run", command) and "jump" not in command}
+    assert originals == dict.fromkeys({*trained, "jump"}, 2)
+    shares = [names[f"{verb}{number or ''}"] / names.total() for verb in ("walk", "look", "run") for number in range(3)]
+    # Of 8 pairs of names 3 have a given new name, and 2 a given verb's own.
+    assert shares == pytest.approx([share for _ in range(3) for share in (2 / 24, *[3 / 24] * 2)], abs=0.004)

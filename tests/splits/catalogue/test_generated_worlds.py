@@ -19,7 +19,6 @@ from farshift.loaders.generators import (
     hamiltonian,
     in_context_regression,
     interventions,
-    linear_unit_tests,
     mazes,
     shifted_gaussians,
     slabs,
@@ -202,7 +201,6 @@ def test_the_numbers_of_the_claim_are_the_formula_at_marchenko_pastur_eigenvalue
     [
         (bayes_nets.rows, SMALL | {"held_out": 9}, "only"),
         (evolving_people.rows, {"periods": 1, "people": 2, "effect": 1.0}, "periods = 1"),
-        (group_shift.rows, {"regimes": {"odd": {"turn": 1.0}}, "counts": {"train": [1, 1]}}, "'turn' is no shift"),
         (
             feature_noise.rows,
             {"dimension": 2, "weak": 0.25, "strong": 1.0, "noise": 0.5, "regimes": []},
@@ -211,29 +209,12 @@ def test_the_numbers_of_the_claim_are_the_formula_at_marchenko_pastur_eigenvalue
         (mazes.rows, {"counts": {"8": 1000}}, "must be odd"),
         (mazes.rows, {"counts": {"3": 1000}}, "different mazes"),
         (arc_grids.rows, {"per_combination": 1000}, "different grids"),
-        (hamiltonian.rows, {"counts": {"pendulum": 1}}, "no system 'pendulum'"),
         (balls.rows, {"regimes": [REGIME | {"radius": [2.0, 1.0]}]}, "balls: usual"),
         (slabs.rows, {"width": 2, "slabs": 4, "counts": {"as drawn": 2}}, "slabs"),
-        (shifted_gaussians.rows, {"form": "label", "width": 4, "counts": {"0": 2}}, "shifted_gaussians"),
         (
             interventions.rows,
             {"environments": [PLAIN | {"environment": "wrong", "on": [9]}]},
             "numbers of inputs, 1 to 8",
-        ),
-        (
-            linear_unit_tests.rows,
-            {"example": 4, "scrambled": False, "train_rows": 1, "test_rows": 1},
-            "example = 4: use 1, 2 or 3",
-        ),
-        (
-            in_context_regression.rows,
-            {
-                "width": 4,
-                "most_pairs": 6,
-                "noise": 0.0,
-                "regimes": [{"name": "a", "inputs": "sideways", "rows": 1, "least": 1, "most": 6}],
-            },
-            "inputs = 'sideways': use one of standard, skewed",
         ),
     ],
 )

@@ -162,6 +162,14 @@ LAYOUTS |= {
         {language + end: text for language in ("DE", "ENGB", "ES", "FR", "PTBR", "RU", "ZHTW") for end, text in TWITCH.items()},
         {"mature": [0, 1] * 7, "features": ["f1", ""] * 7, "neighbours": ["", "f1"] * 7},
     ),
+    "citations_graphs": (
+        {f"{name}.mat": matlab(network=np.array([[0, 1.0], [1.0, 0]]), attrb=np.array([[0, 2, 1], [0, 0, 0]], np.uint8), group=np.array([[1, 0, 0, 0, 1], [0, 1, 0, 0, 0]], np.uint8)) for name in ("acmv9", "citationv1", "dblpv7")},
+        {"graph": [". 1,2;0-1"] * 3, "features": [""] * 3, "subject": [1] * 3},
+    ),
+    "twitch_graphs": (
+        {language + end: text for language in ("DE", "ENGB", "ES", "FR", "PTBR", "RU", "ZHTW") for end, text in TWITCH.items()},
+        {"mature": [0, 1] * 7, "features": ["f1", ""] * 7, "graph": ["1 .;0-1", ". 1;0-1"] * 7},
+    ),
     "bbbp": ({"bbbp.csv": "smiles,p_np\nCCO,1\nC,0\n"}, {"smiles": ["CCO", "C"], "penetrates": [1, 0]}),
     "bace": ({"bace.csv": "mol,Class\nCCO,1\nC,0\n"}, {"smiles": ["CCO", "C"], "inhibits": [1, 0]}),
     "clintox": ({"clintox.csv": "smiles,FDA_APPROVED,CT_TOX\nCCO,1,0\nC,0,1\n"}, {"smiles": ["CCO", "C"], "toxic": [0, 1]}),

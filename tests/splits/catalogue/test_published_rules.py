@@ -84,6 +84,7 @@ ORIGINS = pa.table(
         "type": ["easy", "easy", "deep", "odd", "odd"],
         "depth": [0, 0, 7, 1, 2],
         "copies": [1, 2, 1, 1, 1],
+        "half": [0.5] * 5,
     }
 )
 PARTS = {"train": "train", "dev": "id_val", "gen": "ood_test"}
@@ -105,7 +106,7 @@ def test_rows_go_where_their_published_part_goes():
         ({"parts": PARTS | {"test": "id_test"}}, "no row has origin = test"),
         ({"only": {"gen": {"type": ["deeper"]}}}, "no row has type = deeper"),
         ({"only": {"spare": {"type": ["odd"]}}}, "only: spare is not a key of `parts`"),
-        ({"group": "depth"}, "field 'depth' is int64, and the rule needs text"),
+        ({"group": "half"}, "field 'half' is double, and the rule needs names: text or whole numbers"),
         ({"severity": "type"}, "field 'type' is string, and the rule needs numbers"),
         ({"field": "orign"}, "no field named 'orign': did you mean origin"),  # codespell:ignore orign
     ],
