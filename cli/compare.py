@@ -103,7 +103,7 @@ def _measure(
     if statistic == "robustness":
         return run_measures.measure_effective_robustness(paths[0], paths[1:])
     if statistic == "recovered":
-        return run_measures.measure_gap_recovered(*paths, view=view)
+        return run_measures.measure_gap_recovered(paths[0], paths[1], paths[2], view)
     if statistic == "replicates":
         return run_measures.replicates(*paths)
     if statistic == "variance":

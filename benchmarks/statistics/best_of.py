@@ -50,10 +50,9 @@ def estimate_optimism(standard_errors: Sequence[float], correlation: float) -> B
 
 
 def compute_expected_maximum(standard_errors: Sequence[float], correlation: float) -> float:
-    """Compute E max_i X_i of zero-mean normal X_i with these standard errors (k,) and a common correlation."""
+    """Compute E max_i X_i of zero-mean normal X_i with these standard errors (k,), finite, and a common correlation in
+    [0, 1]."""
     errors = np.asarray(standard_errors, np.float64)
-    if not len(errors) or not np.isfinite(errors).all() or (errors < 0).any() or not 0 <= correlation <= 1:
-        raise ValueError(f"standard errors must be finite and >= 0, and correlation {correlation} must lie in [0, 1]")
     if len(errors) == 1 or not errors.any():
         return 0.0
     scale = float(errors.max())

@@ -72,9 +72,6 @@ class JointCovariance:
     df: Matrix
 
     def __post_init__(self) -> None:
-        entries = len(self.values)
-        if self.covariance.shape != (entries, entries) or self.df.shape != (entries, entries):
-            raise ValueError(f"{entries} values require covariance and df of shape ({entries}, {entries})")
         _refuse_undefined(self.values, self.covariance)
 
     def __len__(self) -> int:

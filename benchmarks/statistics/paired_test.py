@@ -45,8 +45,6 @@ def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
     metric that is not a mean over rows (macro-F1, AUROC), for which only the t test is available. McNemar's test also
     has mid_p, and the numbers of rows on which only_left and only_right is right. t: p and df of the t test over the
     sources of variance of the interval."""
-    if left.rows != right.rows:
-        raise ValueError(f"two models must be compared on the same rows, got {left.rows} and {right.rows}")
     difference = estimate_paired_difference(left, right)
     record: dict[str, Any] = {"difference": difference.to_dict(), "test": None, "p": None, "tests": None, "t": None}
     if not difference.defined:

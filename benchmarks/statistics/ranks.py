@@ -97,8 +97,6 @@ def compute_critical_values(joint_covariance: JointCovariance, level: float = LE
 
     stream: the name that seeds the draws. Another version of NumPy may draw different numbers: critical values then
     change within their Monte Carlo error, some tenths of a per cent. Time: DRAWS x M^2 / 2 steps."""
-    if not 0 < level < 1:
-        raise ValueError(f"level {level} must lie in (0, 1)")
     pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
     if pairs < 2 or np.median(joint_covariance.df[joint_covariance.variance > 0]) < KNOWN * len(joint_covariance):
         tail = -float(np.expm1(np.log(level) / max(pairs, 1)))

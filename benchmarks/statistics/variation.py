@@ -20,7 +20,6 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.text import format_count
 from .clusters import Codes, make_clustering
 from .interval import Record
 from .sample import RowScores, Sample, Scores
@@ -51,9 +50,6 @@ def estimate_components(scores: Scores, clusters: Codes | None = None) -> dict[s
     """Estimate the components of `scores` (seeds, rows) with at least two seeds and rows, and `clusters` (rows,), by
     name; `clusters` is None without clusters, or with only one."""
     seeds, rows = scores.shape
-    if seeds < 2 or rows < 2:
-        given = f"{format_count(seeds, 'seed')} on {format_count(rows, 'row')}"
-        raise ValueError(f"{given}: variance components require at least two of each")
     by_row, by_seed, mean = scores.mean(axis=0), scores.mean(axis=1), scores.mean()
     residual = _compute_mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
     seed = (rows * _compute_mean_square(by_seed - mean, seeds - 1) - residual) / rows

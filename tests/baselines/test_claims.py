@@ -11,9 +11,8 @@ from claim_pages import describe_quantity, format_claim_table, list_shipped_clai
 from farshift import FarshiftError
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
-from farshift.baselines.reproduce.diagnostic_values import DISAGREEMENT, ID, read_diagnostics
 from farshift.baselines.reproduce.facts import MEASURES, compute_fact
-from farshift.baselines.reproduce.measured import Evidence
+from farshift.baselines.reproduce.measured import DISAGREEMENT, ID, Evidence, read_diagnostics
 from farshift.baselines.reproduce.reproduce import (
     judge_evidence,
     make_run_plan,

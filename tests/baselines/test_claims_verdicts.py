@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 from claim_pages import describe_quantity
 from farshift import Answers, score
-from farshift.baselines.reproduce import diagnostic_values
-from farshift.baselines.reproduce.diagnostic_values import (
+from farshift.baselines.reproduce import measured
+from farshift.baselines.reproduce.measured import (
+    Evidence,
+    combine_values,
     compute_mean_disagreement,
     pair_diagnostic_with_ood,
     read_diagnostics,
 )
-from farshift.baselines.reproduce.measured import Evidence, combine_values
 from farshift.baselines.reproduce.reproduce import (
     combine_verdicts,
     judge_rule,
@@ -385,8 +386,8 @@ def recorded(monkeypatch):
         name: SimpleNamespace(seeds=(0, 1), better="higher", ood=SimpleNamespace(per_seed=(position, position + 0.5)))
         for position, name in enumerate("abcdefgh")
     }
-    monkeypatch.setattr(diagnostic_values, "read_recorded_scores", lambda benchmark, home: scores)
-    monkeypatch.setattr(diagnostic_values, "read_diagnostics", lambda benchmark, home: known)
+    monkeypatch.setattr(measured, "read_recorded_scores", lambda benchmark, home: scores)
+    monkeypatch.setattr(measured, "read_diagnostics", lambda benchmark, home: known)
     return known
 
 

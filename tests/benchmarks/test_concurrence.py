@@ -123,11 +123,3 @@ def test_the_common_correlation_is_the_mean_of_the_pairs():
     assert compute_common_correlation(np.diag([1.0, 1.0])) == 0.0
     assert compute_common_correlation(np.ones((1, 1))) == 0.0
     assert compute_common_correlation(np.array([[1.0, -0.9], [-0.9, 1.0]])) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("errors", "correlation"), [([], 0.0), ([-1.0, 1.0], 0.0), ([1.0, np.nan], 0.0), ([1.0, 1.0], 1.5)]
-)
-def test_what_are_no_errors_or_no_correlation_is_refused(errors, correlation):
-    with pytest.raises(ValueError, match="standard errors must be"):
-        compute_expected_maximum(errors, correlation)

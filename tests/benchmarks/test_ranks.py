@@ -239,7 +239,6 @@ def test_the_chance_of_being_best_is_the_normal_integral():
             ),
             "same rows with the same clusters",
         ),
-        (lambda: compute_rank_sets(plain([0.5, 0.6], [0.1, 0.1]), level=1.0), "level"),
         (lambda: estimate_worst_group(RowScores(np.ones((1, 3))), np.array([0, 0, 1])), "at least two rows"),
     ],
 )

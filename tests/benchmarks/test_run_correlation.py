@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.comparison import run_correlation
-from farshift.benchmarks.comparison.run_correlation import correlate_diagnostic
+from farshift.benchmarks.comparison import run_measures
+from farshift.benchmarks.comparison.run_measures import correlate_diagnostic
 from farshift.core.errors import UnknownName
 from scipy import stats
 
@@ -23,7 +23,7 @@ def run(benchmark, values, gaps):
 
 @pytest.fixture(autouse=True)
 def as_given(monkeypatch):
-    monkeypatch.setattr(run_correlation, "read_runs", list)
+    monkeypatch.setattr(run_measures, "read_runs", list)
 
     class Side:
         metric = SimpleNamespace(better="higher")
@@ -34,7 +34,7 @@ def as_given(monkeypatch):
         def sample(self, view):
             return SimpleNamespace(per_seed=[1.0 - (gap if view == "ood" else 0) for gap in self.run.gaps])
 
-    monkeypatch.setattr(run_correlation, "Side", Side)
+    monkeypatch.setattr(run_measures, "Side", Side)
 
 
 def draw(seed, count=10):

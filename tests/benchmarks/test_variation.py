@@ -87,8 +87,6 @@ def test_what_is_not_there_is_zero_and_what_cannot_be_known_none():
     flat = estimate_variation(RowScores(np.ones((2, 5)), clusters=np.array([0, 0, 1, 1, 1]))).to_dict()
     assert flat["total"] == 0.0
     assert flat["components"]["clusters"] == {"variance": 0.0, "share": 0.0}
-    with pytest.raises(ValueError, match="1 seed on"):
-        estimate_components(np.ones((1, 5)))
     assert estimate_variation(RowScores(np.ones((1, 5)))) is None
     assert estimate_variation(Replicates([0.5, 0.6], np.ones((2, 4)), np.full(4, 3), (0.0, 1.0))) is None
 

@@ -117,7 +117,7 @@ def test_a_process_that_breaks_hangs_or_needs_too_much_is_an_attempt_that_failed
         (ServerSettings(attempts=1, scoring_seconds=0.01), "scoring took more than 0.01 s"),
         (ServerSettings(attempts=1, scoring_bytes=1 << 27), "the scoring process ended with|more memory"),
     ):
-        queue, files = Queue(board.ledger.store, settings), UploadFiles(board.path)
+        queue, files = Queue(board.ledger.store, settings), UploadFiles(board)
         id = files.new()
         files.part(id).write_bytes(many[0].read_bytes())
         files.finish(id)
