@@ -97,7 +97,7 @@ def make_estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str
     try:
         model = getattr(importlib.import_module(module_name), kind)()
     except (ImportError, AttributeError) as error:
-        raise BadDefinition(f"recipe {recipe.name}: scikit-learn has no {recipe.estimator}: {error}") from error
+        raise BadDefinition(f"recipe {recipe.name}: there is no {recipe.estimator}: {error}") from error
     known = model.get_params()
     settings = recipe.settings_on(benchmark) | dict(extra)
     for setting in settings:

@@ -58,7 +58,7 @@ class Recipe(_Strict):
     """An algorithm, a network and their settings; or a scikit-learn estimator with its settings.
 
     `network` and `algorithm` name files under `networks/` and `algorithms/`; `estimator` is a dotted
-    scikit-learn class. `on` has what differs on single benchmarks.
+    class of scikit-learn or of `farshift.baselines`. `on` has what differs on single benchmarks.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -69,7 +69,9 @@ class Recipe(_Strict):
     algorithm: str | None = None
     suits: list[str] = ["*"]
     """The benchmarks that it is meant for, as shell patterns."""
-    estimator: Annotated[str, Field(pattern=r"^sklearn(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = None
+    estimator: Annotated[str, Field(pattern=r"^(sklearn|farshift\.baselines)(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = (
+        None
+    )
     whole_answers: bool = False
     """Whether an estimator does sequence tasks: each answer of the training rows is a class."""
     regressor: bool = False

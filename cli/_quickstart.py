@@ -27,8 +27,7 @@ from ..core.errors import FarshiftError, MissingExtra, Unavailable
 from ..core.files import get_lock_path, hold_lock
 from ..core.progress import log_message
 from ..leaderboard.board import Board
-from ..leaderboard.operations.manage import declare_references
-from ..leaderboard.operations.submit import submit_runs
+from ..leaderboard.operations.submit import declare_references, submit_runs
 from ..leaderboard.publish.site import build_site
 from ..leaderboard.submission.pack import pack_runs
 from ..splits.manifest import KINDS

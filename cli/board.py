@@ -143,7 +143,7 @@ def board_withdraw(folder: Path, entry: str, reason: str, by_board: bool = False
     --by-board: Record the entry as removed by the board operator instead of withdrawn by its team.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.manage import withdraw_entry
+    from ..leaderboard.operations.submit import withdraw_entry
 
     withdraw_entry(Board(folder), entry, reason, by_board)
     state = "removed" if by_board else "withdrawn"

@@ -64,9 +64,9 @@ def token_revoke(folder: Path, token: str, json: bool = False) -> None:
 
 def _print_queue(folder: Path, json: bool) -> None:
     from ..leaderboard.server.queue import Queue
-    from ..leaderboard.settings import read_server_settings
+    from ..leaderboard.settings import read_board_settings
 
-    queue = Queue(_open_store(folder), read_server_settings(folder))
+    queue = Queue(_open_store(folder), read_board_settings(folder).server)
     records = [job.record() | {"owner": job.owner, "worker": job.worker} for job in queue.jobs()]
     if json:
         return emit_json({"counts": queue.counts(), "submissions": records})
@@ -153,7 +153,7 @@ def serve(
     import webbrowser
 
     from ..leaderboard.server.serving import serve_board as go
-    from ..leaderboard.settings import read_server_settings
+    from ..leaderboard.settings import read_board_settings
 
     def announce_address(address: str) -> None:
         print_line(f"{folder} is served at {address} (Ctrl-C ends it)")
@@ -166,7 +166,7 @@ def serve(
         host,
         port,
         servers=servers,
-        workers=read_server_settings(folder).workers if workers is None else workers,
+        workers=read_board_settings(folder).server.workers if workers is None else workers,
         url_prefix=url_prefix,
         proxy_headers=proxy_headers,
         on_ready=announce_address,

@@ -86,8 +86,7 @@ def submit(
         ranked.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.manage import declare_references
-    from ..leaderboard.operations.submit import submit_at
+    from ..leaderboard.operations.submit import declare_references, submit_at
     from ..leaderboard.storage.http import is_url
     from ..leaderboard.submission.remote import RemoteBoard
 

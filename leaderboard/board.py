@@ -32,7 +32,7 @@ from .ledger import Record
 from .ledger.book import Event, Ledger
 from .ledger.keys import SigningKey, create_key
 from .ledger.store import Store
-from .settings import is_open, read_baselines
+from .settings import read_board_settings
 from .storage.board_files import (
     INCOMING,
     find_path_problem,
@@ -132,10 +132,10 @@ class Board(BoardView):
         return local_path
 
     def baselines(self) -> dict[str, str]:
-        return read_baselines(self.path)
+        return read_board_settings(self.path).baselines
 
     def is_open(self) -> bool:
-        return is_open(self.path)
+        return read_board_settings(self.path).server.open
 
     @property
     def private(self) -> Path:

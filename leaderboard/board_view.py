@@ -19,7 +19,6 @@ from ..core.files import get_cache_root
 from .entries import Entry, ScoredEntry, ScoreRecord, get_submission_path, read_valid_entries
 from .ledger import Record
 from .storage.board_files import resolve_file
-from .teams import identify_team
 
 PUBLIC, EXPERIMENTS = KINDS = ("public", "experiments")
 
@@ -111,10 +110,10 @@ class BoardView(ABC):
         return [self.standing_of(entry) for entry in self._entries() if entry.left is not None]
 
     def attempts(self) -> dict[tuple[str, str], int]:
-        """The number of scored entries by team and table: (`identify_team`, entry identity) to a count. Withdrawn and
+        """The number of scored entries by team and table: (team, entry identity) to a count. Withdrawn and
         removed entries count, because their scores were visible."""
         scored = {
-            (identify_team(entry), score.entry_identity, entry.entry)
+            (entry.team_identity, score.entry_identity, entry.entry)
             for entry in self._entries()
             for score in entry.scores
         }

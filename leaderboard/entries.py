@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ..benchmarks.scoring.record import Score
 from ..core.errors import FarshiftError
 from .ledger import Record
-from .teams import compute_fingerprint
+from .teams import compute_fingerprint, make_team_identity
 
 Hex16 = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -76,6 +76,11 @@ class Entry:
     reference: bool = False
     scores: tuple[ScoreRecord, ...] = ()
     left: Removal | None = None
+
+    @property
+    def team_identity(self) -> str:
+        """Who submitted it (`make_team_identity`)."""
+        return make_team_identity(self.team, self.team_key)
 
     @property
     def fingerprint(self) -> str:

@@ -18,36 +18,12 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core.documents import read_toml
-from ..core.errors import BadDefinition, shorten_list
+from ..core.errors import BadDefinition
 from ..core.files import BOARD_ADVICE, write_atomically
 from .validation.limits import SUBMISSION_BYTES
 
 FILE = "settings.toml"
 MIB = 1 << 20
-
-
-def read_baselines(board: Path) -> dict[str, str]:
-    """For each benchmark the model that its entries are compared with."""
-    baselines = _read(board).get("baselines", {})
-    if not isinstance(baselines, dict) or not all(isinstance(model, str) for model in baselines.values()):
-        raise BadDefinition(f'{board / FILE}: [baselines] must have lines like "scan/length" = "lstm"')
-    return baselines
-
-
-def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
-    """Write the baselines of a board to its settings."""
-    settings = {**_read(board), "baselines": dict(sorted(baselines.items()))}
-    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), BOARD_ADVICE)
-
-
-def is_open(board: Path) -> bool:
-    """Whether submissions without a token are accepted, whatever else the table has."""
-    server = _read(board).get("server")
-    return isinstance(server, dict) and server.get("open") is True
-
-
-def _read(board: Path) -> dict[str, Any]:
-    return read_toml(board / FILE) if (board / FILE).is_file() else {}
 
 
 class ServerSettings(BaseModel):
@@ -59,7 +35,7 @@ class ServerSettings(BaseModel):
     Scoring limits apply to one submission: seconds of all attempts together, bytes of address space, attempts before
     it fails. Limits on request bodies: the longest pause, and the lowest rate after that time."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     open: bool = False
     benchmarks: list[str] = []
@@ -76,17 +52,30 @@ class ServerSettings(BaseModel):
     slowest_bytes_a_second: int = Field(1024, ge=1)
 
 
-def read_server_settings(board: Path) -> ServerSettings:
+class BoardSettings(BaseModel):
+    """The file. baselines: for each benchmark the model that its entries are compared with."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    baselines: dict[str, str] = {}
+    server: ServerSettings = ServerSettings()
+
+
+def read_board_settings(board: Path) -> BoardSettings:
     """Read the settings of the board in a folder, with defaults for missing keys. Raises `BadDefinition` for the first
     unknown key or invalid value."""
-    path, values = board / FILE, _read(board).get("server", {})
-    if not isinstance(values, dict):
-        raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
-    if unknown := sorted(set(values) - set(ServerSettings.model_fields)):
-        names = shorten_list(sorted(ServerSettings.model_fields))
-        raise BadDefinition(f"{path}: [server] has no key {unknown[0]!r}; known keys: {names}")
     try:
-        return ServerSettings(**values)
+        return BoardSettings.model_validate(_read(board))
     except ValidationError as error:
         first = error.errors()[0]
-        raise BadDefinition(f"{path}: [server] {first['loc'][0]}: {first['msg']}") from error
+        raise BadDefinition(f"{board / FILE}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
+    """Write the baselines of a board to its settings."""
+    settings = {**_read(board), "baselines": dict(sorted(baselines.items()))}
+    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), BOARD_ADVICE)
+
+
+def _read(board: Path) -> dict[str, Any]:
+    return read_toml(board / FILE) if (board / FILE).is_file() else {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Protocol
 
 from ..core.errors import SubmissionRejected
 from ..core.text import escape_untrusted
@@ -19,23 +18,9 @@ FINGERPRINT = 16
 """Hexadecimal digits of a fingerprint."""
 
 
-class HasTeam(Protocol):
-    """The team of a submission: its name, and its public key (empty if unsigned)."""
-
-    @property
-    def team(self) -> str: ...
-    @property
-    def team_key(self) -> str: ...
-
-
-def identify_team(entry: HasTeam) -> str:
-    """The identity of a team: `key:<public key>` if it signed, else `name:<normalised name>`; `name:` for a submission
-    without a team."""
-    return make_team_identity(entry.team, entry.team_key)
-
-
 def make_team_identity(team: str, key: str) -> str:
-    """The identity of a team with a name and a public key (or none)."""
+    """The identity of a team: `key:<public key>` if it signs, else `name:<normalised name>`; `name:` for a team without
+    a name."""
     return f"key:{key}" if key else f"name:{normalise_name(team)}"
 
 
@@ -64,15 +49,14 @@ def make_display_names(teams: Iterable[tuple[str, str]]) -> dict[tuple[str, str]
     }
 
 
-def require_free_name(those: Iterable[HasTeam], team: str, key: str) -> None:
-    """Raise an error if an unsigned submission uses the name of a team with a key."""
+def require_free_name(teams: Iterable[tuple[str, str]], team: str, key: str) -> None:
+    """Raise an error if an unsigned submission uses the name of a team with a key. teams: (name, key) of those that the
+    board has."""
     if key or not team:
         return
-    for entry in those:
-        if entry.team_key and normalise_name(entry.team) == normalise_name(team):
+    for name, other in teams:
+        if other and normalise_name(name) == normalise_name(team):
             raise SubmissionRejected(
-                f"team {escape_untrusted(team)!r} needs a key: team "
-                f"{escape_untrusted(entry.team)!r} already uses the key "
-                f"{compute_fingerprint(entry.team_key)} (if this is your team, pack with --key FILE; else choose "
-                "another name)"
+                f"team {escape_untrusted(team)!r} needs a key: team {escape_untrusted(name)!r} already uses the key "
+                f"{compute_fingerprint(other)} (if this is your team, pack with --key FILE; else choose another name)"
             )

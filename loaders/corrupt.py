@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import ModuleType
 
 import numpy as np
@@ -59,7 +58,9 @@ def corrupt(
     call = find_corruption(corruption)
     batch = images[..., None] if images.ndim == 3 else images
     corrupted = np.empty_like(batch)
-    for rows in _iterate_slices(batch):
+    step = max(1, _PIXELS_AT_ONCE // max(1, batch[:1].size))
+    for first in range(0, len(batch), step):
+        rows = slice(first, first + step)
         corrupted[rows] = call(batch[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"))
     return corrupted.reshape(images.shape)
 
@@ -75,9 +76,3 @@ def find_corruption(name: str) -> Corruption:
         raise UnknownName("corruption", name, [*FAMILIES, *own])
     call: Corruption = load_module("loaders/corruptions", name, "corruption").corrupt
     return call
-
-
-def _iterate_slices(images: NDArray[np.uint8]) -> Iterator[slice]:
-    size = max(1, _PIXELS_AT_ONCE // max(1, images[0].size if len(images) else 1))
-    for first in range(0, len(images), size):
-        yield slice(first, first + size)

@@ -12,8 +12,7 @@ from farshift.benchmarks.statistics.sample import RowScores
 from farshift.leaderboard.entries import ScoredEntry
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.tables.entry_rows import EntryRows
-from farshift.leaderboard.tables.snapshot import Snapshot
-from farshift.leaderboard.tables.suite_table import make_suite_tables
+from farshift.leaderboard.tables.snapshot import Snapshot, make_suite_tables
 from farshift.leaderboard.tables.table import group_entries, make_table
 from farshift.leaderboard.teams import make_team_identity as team_identity
 from records import record

@@ -177,16 +177,6 @@ def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
         assert "pip install 'farshift[quickstart]'" in refused.stderr
 
 
-@pytest.mark.parametrize("name", ["CITATION.cff", ".pre-commit-config.yaml"])
-def test_the_files_for_other_tools_are_there_and_readable(name):
-    assert yaml.safe_load((ROOT / name).read_text())
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
-def test_what_github_reads_is_readable(path):
-    assert yaml.safe_load(path.read_text())
-
-
 def test_the_citation_is_of_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == PROJECT["project"]["version"]
@@ -202,13 +192,3 @@ def test_continuous_integration_runs_what_a_contributor_runs():
     matrix = [item["target"] for item in workflow["jobs"]["tests"]["strategy"]["matrix"]["include"]]
     assert called
     assert {*called, *matrix} <= targets
-
-
-def test_hooks_use_the_tools_of_the_environment():
-    hooks = [
-        hook
-        for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
-        for hook in repo["hooks"]
-    ]
-    assert {hook["id"] for hook in hooks} == {"ruff", "ruff-format", "codespell", "end-of-file"}
-    assert all(hook["entry"].startswith(".venv/bin/") for hook in hooks if hook["language"] == "system")

@@ -38,12 +38,6 @@ def read_unchanged(batch: Columns) -> Columns:
     return batch
 
 
-def digest_encoder(spec: str) -> str:
-    """A digest of an encoder's weights: of the Hub's commit, of a folder's files, or of a module's tensors and
-    preprocessing. Downloads missing files; raises the errors of `FrozenColumns`."""
-    return find_checkpoint(spec).digest
-
-
 class FrozenColumns:
     """The columns of a classification or regression task, with features in place of its texts, images or audio.
 

@@ -4,7 +4,6 @@ Hu et al., ICLR 2022 (arXiv:2106.09685), equation 3 and section 4.1. The layer i
 replica at a time (`networks/_body.py`): its parameters have the replica axis, what it computes has none.
 """
 
-import copy
 from typing import Any
 
 import torch
@@ -26,10 +25,6 @@ class Lora(nn.Module):
         self.weight: nn.Parameter = layer.weight
         self.bias: nn.Parameter | None = layer.bias
         self.turned = not isinstance(layer, nn.Linear)
-        shell = copy.copy(layer)
-        shell._parameters = dict.fromkeys(layer._parameters)
-        self.shell = [shell]
-        """The layer without its parameters; in a list, so that it is not registered as a submodule."""
         inputs, outputs = layer.weight.shape[1:] if self.turned else layer.weight.shape[:0:-1]
         self.down = nn.Parameter(torch.empty(1, rank, inputs))
         nn.init.kaiming_uniform_(self.down[0], a=5**0.5)
@@ -44,13 +39,6 @@ class Lora(nn.Module):
         change = F.linear(F.linear(x, self.down), self.up) * self.scale
         return F.linear(x, self.weight.mT if self.turned else self.weight, self.bias) + change
 
-    @torch.no_grad()
-    def merged(self) -> Tensor:
-        """W + (alpha / r) B A of each replica, in the shape of `weight`: a plain layer of these weights gives the
-        same."""
-        change = self.scale.view(-1, 1, 1) * (self.up @ self.down)
-        return self.weight + (change.mT if self.turned else change)
-
 
 def add_lora(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
     """Replace the layers of these names by their adaptations, and freeze everything else."""
@@ -58,13 +46,3 @@ def add_lora(model: nn.Module, layers: list[str], rank: int, alpha: float) -> No
     for name in layers:
         parent, _, own = name.rpartition(".")
         setattr(model.get_submodule(parent), own, Lora(model.get_submodule(name), rank, alpha))
-
-
-def merge_lora(model: nn.Module) -> None:
-    """Fold every adaptation into a plain linear layer again, for saving."""
-    for name, module in list(model.named_modules()):
-        if isinstance(module, Lora):
-            plain = copy.copy(module.shell[0])
-            plain._parameters = {"weight": nn.Parameter(module.merged()), "bias": module.bias}
-            parent, _, own = name.rpartition(".")
-            setattr(model.get_submodule(parent), own, plain)

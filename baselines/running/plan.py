@@ -222,9 +222,9 @@ def describe_weights(weights: Sequence[str]) -> list[dict[str, str]]:
     """`name` and `digest` of pretrained weights, and what shipped ones were `trained_on`, for the run card."""
     if not weights:
         return []
-    from ..encoding.frozen import digest_encoder
+    from ..encoding.checkpoint import find_checkpoint
 
-    entries = [{"name": format_weights_name(spec), "digest": digest_encoder(spec)} for spec in weights]
+    entries = [{"name": format_weights_name(spec), "digest": find_checkpoint(spec).digest} for spec in weights]
     for spec, entry in zip(weights, entries, strict=True):
         if network := find_pretrained_network(spec):
             entry["trained_on"] = network.trained_on

@@ -17,8 +17,7 @@ from typing import Any
 from ...benchmarks.plot._panels import format_estimate, is_percent
 from ...core.errors import FarshiftError
 from ...core.text import drop_version
-from ..tables.snapshot import Snapshot
-from ..tables.suite_table import format_model_name, is_published_protocol
+from ..tables.snapshot import Snapshot, format_model_name, is_published_protocol
 from ..tables.table import Row, Table
 from ._table import format_rank_set, make_slug, make_slugs
 

@@ -23,8 +23,7 @@ from ..publish.site import SITE, Site, write_site
 from ..settings import write_baselines
 from ..submission.pack import pack_runs
 from ..tables.snapshot import take_snapshot
-from .manage import declare_references
-from .submit import submit_runs
+from .submit import declare_references, submit_runs
 from .verify import verify_board
 
 Fetch = Callable[[str, str], Run]

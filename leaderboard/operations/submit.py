@@ -1,5 +1,9 @@
-"""Submission to a board: validate a file, score its predictions, append it to the ledger. Rescoring scores every entry
-of an older scorer again from its stored predictions; both scores stay.
+"""What adds records to a board's ledger; nothing is ever deleted.
+
+A submission is validated, scored from its predictions and appended. Rescoring scores every entry of an older scorer
+again from its stored predictions; both scores stay. An entry is withdrawn by its team or removed by the board; its
+submission and scores stay and can be verified. Reference entries are always ranked, such as the baselines of a whole
+catalogue, which all have one team; entries are declared, not a team, because others may use the same team name.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import compute_identity
-from ...core.errors import FarshiftError, SubmissionRejected
+from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.files import compute_file_sha256
 from ...core.progress import report_progress
 from ..board import Board
@@ -102,7 +106,7 @@ def _find_duplicate_entries(board: Board, submission: Submission, file: Path) ->
     entered = _list_entries(board)
     if known_names := [entry.entry for entry in entered if entry.submission == submission.digest]:
         return known_names
-    require_free_name(entered, submission.card.team, submission.team_key)
+    require_free_name([(entry.team, entry.team_key) for entry in entered], submission.card.team, submission.team_key)
     known_runs = {known_entry.run_digest: known_entry.entry for known_entry in entered}
     for entry in submission.entries:
         if entry.digest in known_runs:
@@ -216,3 +220,35 @@ def _commit_scores(board: Board, old_entries: list[Entry], scores: list[Score]) 
         board.enter(events, files)
     reported_fields = ("entry", "replaces", "scorer", "before", "after")
     return [{name: body[name] for name in reported_fields} for _, body in events]
+
+
+MAX_REASON = 1000
+
+
+def withdraw_entry(board: Board, entry: str, reason: str, by_board: bool = False) -> None:
+    """Withdraw an entry on behalf of its team, or remove it on behalf of the board, which is final."""
+    kind = "removed" if by_board else "withdrawn"
+    reason = " ".join(reason.split())
+    if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
+        raise FarshiftError(f"entry {entry}: the reason must have 1 to {MAX_REASON} printable characters")
+    with board.locked():
+        known_entries = read_valid_entries(board.ledger.records())
+        if entry not in known_entries:
+            raise UnknownName("entry", entry, known_entries)
+        removal = known_entries[entry].left
+        if removal is not None and removal.kind in (kind, "removed"):
+            raise FarshiftError(f"{known_entries[entry]} was already {removal.kind} ({removal.reason})")
+        board.enter([(kind, {"entry": entry, "reason": reason})], {})
+
+
+def declare_references(board: Board, names: Sequence[str]) -> list[str]:
+    """Declare entries as references. Returns those that were not references before."""
+    with board.locked():
+        known_entries = read_valid_entries(board.ledger.records())
+        for name in names:
+            if name not in known_entries:
+                raise UnknownName("entry", name, known_entries)
+        new = [name for name in dict.fromkeys(names) if not known_entries[name].reference]
+        if new:
+            board.enter([("referenced", {"declared": new})], {})
+    return new

@@ -81,26 +81,24 @@ def verify_board(
     head: the hash of a record, key: the board's public key, both known from an earlier verification; workers: the
     number of processes, 0 for one a core. The history is stored (`ledger/heads.py`) and compared with the one that this
     user saw last."""
-    with _open_stored(board) as stored:
-        return _verify_copy(stored, head, key, workers)
-
-
-def _verify_copy(copy: BoardView, head: str | None, key: str | None, workers: int) -> Verification:
-    records, unread = copy.read()
-    result = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
-    result.differences += _verify_history(copy, records, unread, head, key, result.notes)
-    result.differences += find_file_problems(records)
-    entries, problems = read_entries(records)
-    result.entries = len(entries)
-    result.differences += problems
-    files = _verify_files(copy, records, result)
-    _verify_entries(list(entries.values()), files, workers, result)
-    _verify_windows(records, files, result)
-    result.notes += _describe_replaced_scores(list(entries.values()))
-    named = list_named_files(records)
-    folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
-    result.differences += [f"{path} is not named in any record" for path in copy.strays(folders) if path not in named]
-    return result
+    with _open_stored(board) as copy:
+        records, unread = copy.read()
+        result = Verification(records=len(records), key=str(copy.card.get("key")))
+        result.head = records[-1].hash if records else ""
+        result.differences += _verify_history(copy, records, unread, head, key, result.notes)
+        result.differences += find_file_problems(records)
+        entries, problems = read_entries(records)
+        result.entries = len(entries)
+        result.differences += problems
+        files = _verify_files(copy, records, result)
+        _verify_entries(list(entries.values()), files, workers, result)
+        _verify_windows(records, files, result)
+        result.notes += _describe_replaced_scores(list(entries.values()))
+        named = list_named_files(records)
+        folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
+        strays = [path for path in copy.strays(folders) if path not in named]
+        result.differences += [f"{path} is not named in any record" for path in strays]
+        return result
 
 
 def _verify_history(

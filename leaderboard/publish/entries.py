@@ -18,7 +18,7 @@ from ..ledger import Record
 from ..sealed.window import read_windows
 from ..tables.snapshot import Snapshot
 from ..tables.table import Row, Table
-from ..teams import compute_fingerprint, identify_team, make_team_identity
+from ..teams import compute_fingerprint, make_team_identity
 from ..validation.card import UNKNOWN
 from .compare import list_pairs, make_pair_path
 from .figures import make_severity_figure
@@ -79,7 +79,7 @@ def _make_entry_context(row: Row, table_view: Table | None) -> dict[str, Any]:
         **_describe_source(row),
         "rescores": [item for item in standing.scores if item.replaces is not None],
         "file": get_submission_path(standing.submission),
-        "slug": make_team_slug(identify_team(standing)),
+        "slug": make_team_slug(standing.team_identity),
         "beside": [
             ((right if left is row else left).standing.score.model, make_pair_path(left, right))
             for left, right in pairs
@@ -90,7 +90,7 @@ def _make_entry_context(row: Row, table_view: Table | None) -> dict[str, Any]:
 def make_model_path(standing: ScoredEntry) -> str:
     """Return the path of the page of a team's model."""
     model = str(standing.score.model)
-    digest = sha256(f"{identify_team(standing)} {model}".encode()).hexdigest()
+    digest = sha256(f"{standing.team_identity} {model}".encode()).hexdigest()
     return f"models/{make_slug(model)}-{digest[:8]}.html"
 
 
@@ -101,7 +101,7 @@ def _make_model_context(rows: Sequence[Placed]) -> dict[str, Any]:
         "title": newest.standing.score.model,
         "rows": rows,
         "team": newest.standing.team,
-        "slug": make_team_slug(identify_team(newest.standing)),
+        "slug": make_team_slug(newest.standing.team_identity),
         "naive": all(is_naive(row) for _, row in rows),
         "card": [(name, value) for name, value in _list_facts(newest) if name in shown and value != UNKNOWN],
         **_describe_source(newest),
@@ -173,8 +173,8 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
 
 
 def make_team_slug(identity: str) -> str:
-    """Return the name of a team's page from its identity (`identify_team`): the fingerprint of its key, or `name-` and
-    16 digits of its name's sha256; empty for a team without a key or name, which has no page."""
+    """Return the name of a team's page from its identity: the fingerprint of its key, or `name-` and 16 digits of its
+    name's sha256; empty for a team without a key or name, which has no page."""
     kind, _, value = identity.partition(":")
     if kind == "key":
         return compute_fingerprint(value)

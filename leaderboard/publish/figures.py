@@ -15,7 +15,7 @@ from ...benchmarks.scoring.record import Score
 from ...benchmarks.statistics.interval import Estimate
 from ...core.text import drop_version
 from ...splits.assignment import PARTS
-from ..tables.suite_table import format_model_name
+from ..tables.snapshot import format_model_name
 from ..tables.table import Table
 from .page import SHARE, format_difference, format_interval, format_range, format_score
 from .svg import SERIES, Figure, Plot

@@ -28,7 +28,6 @@ from ...benchmarks.statistics.interval import Interval
 from ...splits.manifest import KINDS
 from ..tables.snapshot import Snapshot
 from ..tables.table import Row, Table
-from ..teams import identify_team
 from .benchmarks import WHAT
 from .entries import is_naive, make_model_path
 from .page import SHARE, Page, format_score
@@ -73,7 +72,7 @@ def make_home_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
         scales[view.benchmark] = make_scale(known[view.benchmark])
         # Of entries of the same name, the newest of those that have a rank set.
         for row in sorted(view.rows, key=lambda row: (row.rank is not None, row.standing.time, row.standing.entry)):
-            model = identify_team(row.standing), str(row.standing.score.model), protocol
+            model = row.standing.team_identity, str(row.standing.score.model), protocol
             models.setdefault(model, {})[view.identity] = row
     rows = [_make_row(model[2], entries, tables[model[2]], scales) for model, entries in models.items()]
 

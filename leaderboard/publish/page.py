@@ -19,7 +19,7 @@ from ...core.settings import get_version
 from ...core.text import LINES, escape_untrusted
 from ..tables.snapshot import Snapshot
 from ..tables.table import Row, Table
-from .svg import draw_legend_key
+from .svg import Axis, draw_legend_key
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,7 +127,7 @@ def get_environment() -> Environment:
         "rank_bar": compute_rank_bar,
         "letter_columns": list_tie_letters,
         "split": split_letters,
-        "unit": Scale(-1.0, 1.0),
+        "unit": Axis(-1.0, 1.0, _EDGE, STRIP - _EDGE),
         "key": draw_legend_key,
         "NOT_LEARNT": MARK,
         "STRIP": STRIP,
@@ -188,32 +188,15 @@ def link_papers(citation: str) -> Iterator[tuple[str, str]]:
     yield citation[end:], ""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """A scale of scores from `low` to `high` on a strip."""
-
-    low: float
-    high: float
-
-    def x(self, value: float) -> float:
-        """Return the x coordinate of a score, clipped to the ends."""
-        share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return round(_EDGE + (STRIP - 2 * _EDGE) * min(1.0, max(0.0, share)), 1)
-
-    @property
-    def ticks(self) -> list[float]:
-        """The x coordinates of the ends and the middle."""
-        return [self.x(value) for value in (self.low, (self.low + self.high) / 2, self.high)]
-
-
-def make_strip_scale(table_view: Table) -> Scale:
+def make_strip_scale(table_view: Table) -> Axis:
     """Return the scale of a table's strips: 0 to 1 for shares, else from the lowest to the highest end of an
     interval."""
     scores = [row.standing.score for row in table_view.rows]
     if scores[0].bounds == SHARE:
-        return Scale(0.0, 1.0)
+        return Axis(0.0, 1.0, _EDGE, STRIP - _EDGE)
     ends = [estimate for score in scores for estimate in (score.id, score.ood)]
-    return Scale(min(interval.low for interval in ends), max(interval.high for interval in ends))
+    low, high = min(interval.low for interval in ends), max(interval.high for interval in ends)
+    return Axis(low, high, _EDGE, STRIP - _EDGE)
 
 
 def compute_rank_bar(row: Row, ranked: int) -> dict[str, float] | None:

@@ -57,9 +57,9 @@ class Axis:
     last: float
 
     def at(self, value: float) -> float:
-        """Return the position of a value, clipped to the ends."""
+        """Return the position of a value with one decimal, clipped to the ends."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return self.first + (self.last - self.first) * min(1.0, max(0.0, share))
+        return round(self.first + (self.last - self.first) * min(1.0, max(0.0, share)), 1)
 
     def ticks(self, most: int = 6, scale: float = 1.0) -> list[tuple[float, str]]:
         """Return at most `most` round values in steps of 1, 2 or 5 times a power of ten, with labels in units of

@@ -32,17 +32,13 @@ _COMPLETE = "whole"
 _HOUR = 3600.0
 
 
-def open_upload_files(board: Board) -> UploadFiles:
-    """Return the storage of a board's uploaded files."""
-    return UploadFiles(board.path, None if board.objects is None else ObjectStore(f"{board.objects.url}/{UPLOADS}"))
-
-
 class UploadFiles:
-    """Uploaded files by id (256 random bits): partial while they are received (`part`), then complete
+    """A board's uploaded files by id (256 random bits): partial while they are received (`part`), then complete
     (`complete_path`). Raises `Unavailable` if the object store, if there is one, does not respond."""
 
-    def __init__(self, board: Path, objects: ObjectStore | None = None) -> None:
-        self.folder, self.objects = board / UPLOADS, objects
+    def __init__(self, board: Board) -> None:
+        self.folder = board.path / UPLOADS
+        self.objects = None if board.objects is None else ObjectStore(f"{board.objects.url}/{UPLOADS}")
         self._seen: dict[str, float] = {}
 
     def new(self) -> str:

@@ -25,9 +25,9 @@ from ...core.errors import FarshiftError, SubmissionRejected
 from ...core.files import BOARD_ADVICE, translate_os_errors
 from ..board import Board
 from ..sealed.window import find_window, get_utc_time, make_answers_owner, require_open
-from ..settings import ServerSettings, read_server_settings
+from ..settings import ServerSettings, read_board_settings
 from .accounts import HTTPProblem, Sender, identify_sender
-from .files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
+from .files import ID, UploadFiles, lock_arriving, measure_arriving
 from .queue import ENDED, FAILED, REFUSED, Job, Queue
 
 router = APIRouter(tags=["submit"])
@@ -70,8 +70,8 @@ class State:
 
 def open_state(board: Board) -> State:
     """Open the server state of a board."""
-    settings = read_server_settings(board.path)
-    return State(board, Queue(board.ledger.store, settings), open_upload_files(board), settings)
+    settings = read_board_settings(board.path).server
+    return State(board, Queue(board.ledger.store, settings), UploadFiles(board), settings)
 
 
 @router.post(

@@ -36,12 +36,12 @@ from ..board import Board
 from ..ledger.store import format_iso_time
 from ..operations.submit import submit_runs
 from ..sealed.submit import submit_answers
-from ..settings import ServerSettings, read_server_settings
+from ..settings import ServerSettings, read_board_settings
 from ..submission.validate import Submission, read_benchmark_names
 from ..validation.archive import CARD
 from ..validation.problem import Problems, to_problem_records
 from .accounts import require_not_revoked, require_team
-from .files import open_upload_files, sweep_files
+from .files import UploadFiles, sweep_files
 from .queue import ENDED, Job, Queue
 
 _IDLE = 0.5
@@ -101,7 +101,7 @@ class Worker:
     """One worker of a board. `run` works until `stop` is set, or, with `once`, until no job is due."""
 
     def __init__(self, board: Board, queue: Queue, number: int = 0, score: Score = score_in_process) -> None:
-        self.board, self.queue, self.files, self.score = board, queue, open_upload_files(board), score
+        self.board, self.queue, self.files, self.score = board, queue, UploadFiles(board), score
         self.name = f"{socket.gethostname()[:40]}-{os.getpid()}-{number}"
         self._swept = 0.0
 
@@ -177,7 +177,7 @@ class Workers:
     """Several workers of a board, each in a thread."""
 
     def __init__(self, board: Board, number: int) -> None:
-        self.queue = Queue(board.ledger.store, read_server_settings(board.path))
+        self.queue = Queue(board.ledger.store, read_board_settings(board.path).server)
         self._stop, self.ended = Event(), 0
         self._workers = [Worker(board, self.queue, index) for index in range(number)]
         self._threads: list[Thread] = []
@@ -259,7 +259,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
             submit_answers(board, window, file, allowed=allowed, received=request["received"])
             return {"entries": []}
         pulled = {name: PulledBenchmark(item.definition, item.path) for name, item in load_benchmarks().items()}
-        _refuse_others(Path(file), read_server_settings(board.path).benchmarks, pulled)
+        _refuse_others(Path(file), read_board_settings(board.path).server.benchmarks, pulled)
         entries, _ = submit_runs(board, Path(file), allowed, pulled)
     except BadSubmission as error:
         return {"refused": describe(error), "problems": to_problem_records(error)}

@@ -42,7 +42,7 @@ MOST, LONGEST = 20, 200
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with a
     selection-adjusted interval; None without two groups of at least two rows each. declared: the training data that its
-    model card declares, compared with the benchmark (contamination/probing.py). floor: the score of the best constant
+    model card declares, compared with the benchmark (contamination.py). floor: the score of the best constant
     prediction on the ID rows, None if undefined; odd: its protocol violations; card: the content of its cards."""
 
     id: Sample

@@ -15,7 +15,7 @@ All others are listed unranked, with the reason, and widen no rank set. No rule 
 3 use cards and ID rows, 4 an entry that the operator declared, 6 the order of submission and a choice declared before
 scoring. So rank sets are as valid as over a set of entries that was fixed beforehand (docs/statistics.md has
 simulations with adversarial entries). Reference entries, which the board's operator declares in the ledger
-(operations/manage.py), are always ranked, and so is every entry of a board of experiments.
+(operations/submit.py), are always ranked, and so is every entry of a board of experiments.
 
 All statistics use the joint, cluster-robust covariance of the entries' scores on the same rows
 (benchmarks/statistics/joint_covariance.py); none depends on the order of submission.
@@ -40,7 +40,6 @@ from ...benchmarks.statistics.ranks import Better, compute_rank_sets, find_tie_g
 from ...benchmarks.statistics.sample import Sample
 from ...benchmarks.statistics.variance_estimate import LEVEL, compute_average
 from ..entries import ScoredEntry
-from ..teams import identify_team
 from .entry_rows import EntryRows
 
 DOUBT = 0.001
@@ -79,7 +78,7 @@ def find_unranked_entries(
         elif signed and not standing.team_key:
             left_out[standing.entry] = "its team has no key, and anyone may submit to this board (pack with --key FILE)"
         else:
-            teams.setdefault(identify_team(standing), []).append(standing)
+            teams.setdefault(standing.team_identity, []).append(standing)
     for entries in teams.values():
         chosen = next((standing for standing in reversed(entries) if standing.choose), entries[0])
         for standing in entries:

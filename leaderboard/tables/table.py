@@ -16,7 +16,6 @@ from ...benchmarks.statistics.ranks import Better
 from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
 from ..entries import Entry, ScoredEntry
-from ..teams import identify_team
 from .entry_rows import EntryRows
 from .ranking import ONE_A_TEAM, Pairs, Ranking, compare_with_baseline, compute_optimism, rank_entries
 
@@ -159,7 +158,7 @@ def make_table(
     left_out: Mapping[str, str] | None = None,
 ) -> Table:
     """Build the table of the entries of one identity, best first. `rows`: their row scores; `without`: the reason for
-    each entry that has none here; `attempts`: how many entries each (`identify_team`, identity) had scored; `baseline`:
+    each entry that has none here; `attempts`: how many entries each (team, identity) had scored; `baseline`:
     the model that the others are compared with, if the table has it; `left_out`: the entries that are not ranked, each
     with the reason, none by default."""
     left_out = left_out or {}
@@ -176,7 +175,7 @@ def make_table(
     teams: dict[str, list[str]] = {}
     for standing in standings:
         if standing.team or standing.team_key:
-            teams.setdefault(identify_team(standing), []).append(standing.entry)
+            teams.setdefault(standing.team_identity, []).append(standing.entry)
     tried = {entry: attempts.get((team, first.entry_identity)) for team, members in teams.items() for entry in members}
     optimism = _compute_team_optimism(ranking, list(teams.values()), tried)
     floors = (rows[entry].floor for entry in entries if entry in rows)

@@ -29,10 +29,13 @@ PROBLEMS_IN_A_LINE = 12
 """Maximum number of problems in the list, of one file, and in an error's one line; the rest are counted."""
 
 
+WAIT = 12
+
+
 @dataclass(frozen=True)
 class ReaderLimits:
-    """Limits of the process that decodes: bytes of address space, and seconds for one file (wall clock and processor),
-    plus the seconds that depend on its size."""
+    """Limits of the process that decodes: bytes of address space, and seconds of processor time for one file, plus those
+    that depend on its size. By the wall clock it may take `WAIT` times as long, as a busy machine gives it little."""
 
     memory: int = 1 << 30
     seconds: float = 5.0

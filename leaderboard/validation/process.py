@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...core.documents import parse_json
 from ...core.errors import FarshiftError
-from .limits import DECODED_TOTAL, ExpectedTable, FileRejected, ReaderLimits
+from .limits import DECODED_TOTAL, WAIT, ExpectedTable, FileRejected, ReaderLimits
 from .reader import LINE
 
 if TYPE_CHECKING:
@@ -112,10 +112,10 @@ class Reader:
         try:
             message = json.dumps(request | {"seconds": seconds}).encode()
             socket.send_fds(self._line, [message], [file.fileno(), out.fileno()])
-            reply = self._hear(time.monotonic() + seconds)
+            reply = self._hear(time.monotonic() + WAIT * seconds)
         except TimeoutError as error:
             self.end()
-            raise FileRejected.because("reader-time", f"took over {seconds:.0f} s to read") from error
+            raise FileRejected.because("reader-time", f"took over {WAIT * seconds:.0f} s to read") from error
         except (BrokenPipeError, ConnectionError, EOFError) as error:
             raise self._broken(seconds) from error
         if "failed" in reply:

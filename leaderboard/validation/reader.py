@@ -276,21 +276,10 @@ def _measure_lengths(column: Any) -> Any:
     import numpy as np
     import pyarrow.compute as pc
 
-    lengths = np.append(_widen_integers(pc.binary_length(column.dictionary), 0), 0)
-    return lengths[_widen_integers(column.indices, len(lengths) - 1)]
-
-
-def _widen_integers(numbers: Any, missing: int) -> Any:
-    """32-bit integers as int64, with `missing` in place of nulls. Reads their buffers, because pyarrow's own
-    conversions load pandas, which takes longer than everything else that a reader loads."""
-    import numpy as np
-
-    present, values = numbers.buffers()
-    span = slice(numbers.offset, numbers.offset + len(numbers))
-    integers = np.frombuffer(values or b"", np.int32)[span].astype(np.int64)
-    if present is not None:
-        integers[np.unpackbits(np.frombuffer(present, np.uint8), bitorder="little")[span] == 0] = missing
-    return integers
+    lengths = pc.fill_null(pc.take(pc.binary_length(column.dictionary), column.indices), 0)
+    # From its buffer: pyarrow's own conversion loads pandas, which takes longer than all else that a reader loads.
+    values = np.frombuffer(lengths.buffers()[1] or b"", np.int32)
+    return values[lengths.offset : lengths.offset + len(lengths)].astype(np.int64)
 
 
 def _make_plain_batch(columns: list[Any], schema: pa.Schema) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ from ...core.errors import BadData, BadDefinition, Unavailable, replace_error_me
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock
 from ...core.progress import log_message, mute_messages
 from ...splits.catalogue import list_own_manifests
-from ...splits.manifest import FilePin, Manifest, TreePin, UnpinnedFile
+from ...splits.manifest import FilePin, TreePin, UnpinnedFile
 from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_hidden, is_pattern
 from ..files.reader_errors import convert_reader_errors
@@ -102,20 +102,16 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path) -> PinnedSou
         distributions=[distribution],
     )
     folders = data_files.folders
-    pinned = _find_pinned(draft, path) or _build_source(draft, path, folders)
+    known_source = read_source(path) if path.exists() else None
+    unpinned = {"rows": 0, "digest": "", "class_names": draft.class_names}
+    if known_source is not None and known_source.definition.model_copy(update=unpinned) == draft:
+        pinned = PinnedSource(known_source)  # built from the same data in the same way
+    else:
+        pinned = _build_source(draft, path, folders)
     rows = pinned.source.table(folders)
     names = plan.options.get("maps", {}) | draft.class_names
     log_message(f"[data] {describe_fields(plan.schema.fields, names, rows, dict(plan.no_classes))}")
     return replace(pinned, folders=folders)
-
-
-def _find_pinned(draft: SourceDefinition, path: Path) -> PinnedSource | None:
-    """The source at a path if it was built from the same data in the same way."""
-    if not path.exists():
-        return None
-    known = read_source(path)
-    unpinned = {"rows": 0, "digest": "", "class_names": draft.class_names}
-    return PinnedSource(known) if known.definition.model_copy(update=unpinned) == draft else None
 
 
 def _build_source(draft: SourceDefinition, path: Path, folders: tuple[Path, ...]) -> PinnedSource:
@@ -139,8 +135,9 @@ def _pin_source(definition: SourceDefinition, path: Path) -> PinnedSource:
     if path.exists():
         known = read_source(path)
         same = _list_facts(known.definition) == _list_facts(definition)
-        standing = [] if same else _find_dependent_splits(known)
-        if standing:
+        pin = (known.name, known.definition.digest)
+        own = [each for each in list_own_manifests() if each.frozen and not same]
+        if standing := [each for each in own if (each.definition.source.name, each.definition.source.digest) == pin]:
             names, folders = [each.full_name for each in standing], [str(each.folder) for each in standing]
             raise BadDefinition(
                 f"{path} pins other data, and a split stands on them that is frozen ({shorten_list(names)}): name the "
@@ -163,13 +160,6 @@ def _list_facts(definition: SourceDefinition) -> list[object]:
     """What splits over a source depend on: rows, fields and class names."""
     maps = [distribution.options.get("maps") for distribution in definition.distributions]
     return [definition.version, definition.digest, definition.fields, definition.class_names, maps]
-
-
-def _find_dependent_splits(known: Source) -> list[Manifest]:
-    """The frozen splits that depend on a source."""
-    pin = (known.name, known.definition.digest)
-    frozen = [manifest for manifest in list_own_manifests() if manifest.frozen]
-    return [each for each in frozen if (each.definition.source.name, each.definition.source.digest) == pin]
 
 
 def mark_generated(content: bytes) -> bytes:

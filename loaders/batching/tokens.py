@@ -38,14 +38,10 @@ _AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token ids of texts, n rows of variable length: those of row i are ids[offsets[i]:offsets[i + 1]], less than
-    `words`. `key` identifies their content; `tokenizer` is the digest of the tokenizer."""
+    """Token ids of texts, n rows of variable length: those of row i are ids[offsets[i]:offsets[i + 1]]."""
 
     offsets: NDArray[np.int64]
     ids: NDArray[Any]
-    key: str
-    tokenizer: str
-    words: int
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -61,15 +57,12 @@ class Tokens:
             raise IndexError(f"row {row} of {len(self)} texts")
         return self.ids[self.offsets[row] : self.offsets[row + 1]]
 
-    def take(self, rows: NDArray[np.int64], pad: int = 0, add: int = 0) -> NDArray[np.int64]:
-        """Return the ids of some rows, each plus `add`, right-padded with `pad`: (rows, T), where T is the length of
-        the longest, at least 1."""
+    def take(self, rows: NDArray[np.int64], pad: int = 0) -> NDArray[np.int64]:
+        """Return the ids of some rows, right-padded with `pad`: (rows, T), where T is the length of the longest, at
+        least 1."""
         padded_ids = np.full((len(rows), max(1, int(self.lengths[rows].max(initial=1)))), pad, np.int64)
         for position, row in enumerate(rows.tolist()):
-            ids = self[row]
-            padded_ids[position, : len(ids)] = ids
-            if add:
-                padded_ids[position, : len(ids)] += add
+            padded_ids[position, : self.lengths[row]] = self[row]
         return padded_ids
 
 
@@ -88,7 +81,7 @@ def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
         log_message(f"{len(texts):,} texts are tokenised into memory: {error}")
         table = _tokenise(texts, by)
     lists = join_chunks(table["ids"])
-    return Tokens(lists.offsets.to_numpy(), lists.values.to_numpy(), key, by.digest, by.words)
+    return Tokens(lists.offsets.to_numpy(), lists.values.to_numpy())
 
 
 def _iterate_blocks(texts: Texts) -> Iterator[list[str]]:
@@ -129,14 +122,10 @@ class PinnedTokenizer:
         return compute_identity({"tokenizer": core_digest, "most": self.most, "version": tokenizers.__version__})
 
     @cached_property
-    def words(self) -> int:
-        """The vocabulary size: ids are less than this."""
-        return max(self.core.get_vocab(with_added_tokens=True).values(), default=-1) + 1
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """The narrowest type that can represent all ids."""
-        return np.dtype(np.uint16 if self.words <= 2**16 else np.uint32)
+        highest = max(self.core.get_vocab(with_added_tokens=True).values(), default=0)
+        return np.dtype(np.uint16 if highest < 2**16 else np.uint32)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenise each text, on all cores."""

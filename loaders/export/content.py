@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,9 +111,20 @@ def write_parquet(part: BatchedPart, out: Path | str) -> Path:
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
     of the tensors. Returns the path. Raises `FarshiftError` if `out` exists.
     """
+    import pyarrow.parquet as pq
+
     target = Path(out)
+    shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
+    metadata = {b"farshift": to_canonical_json({"format": PARQUET_FORMAT, "shapes": shapes, **describe_export(part)})}
     with stage_export(target, "file") as temporary, temporary.open("wb") as sink:
-        _write_table(part, sink, f"writing {target.name}")
+        blocks, done = iterate_blocks(part), 0
+        first = next(blocks)
+        schema = first.schema.with_metadata(metadata)
+        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+            for block in chain([first], blocks):
+                writer.write_table(block.cast(schema), row_group_size=max(1, block.num_rows))
+                done += block.num_rows
+                report_progress(f"writing {target.name}", done, len(part))
         sink.flush()
         os.fsync(sink.fileno())
     return target
@@ -138,18 +149,3 @@ def stage_export(target: Path, what: str) -> Iterator[Path]:
             if temporary.is_dir():
                 shutil.rmtree(temporary, ignore_errors=True)
             temporary.unlink(missing_ok=True)
-
-
-def _write_table(part: BatchedPart, sink: BinaryIO, label: str) -> None:
-    import pyarrow.parquet as pq
-
-    shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
-    metadata = {b"farshift": to_canonical_json({"format": PARQUET_FORMAT, "shapes": shapes, **describe_export(part)})}
-    blocks = iterate_blocks(part)
-    first = next(blocks)
-    schema, done = first.schema.with_metadata(metadata), 0
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for block in chain([first], blocks):
-            writer.write_table(block.cast(schema), row_group_size=max(1, block.num_rows))
-            done += block.num_rows
-            report_progress(label, done, len(part))

@@ -52,6 +52,12 @@ def find_distinct_rows(rows: NDArray[np.uint8], count: int) -> NDArray[np.int64]
     return np.sort(first)[:count]
 
 
+def format_grids(grids: NDArray[np.uint8], between: str, row_end: str) -> list[str]:
+    """Format grids of ASCII characters (n, height, width): the characters of a row with `between` between them, and the
+    rows with `row_end` between them."""
+    return [row_end.join(between.join(line) for line in map(bytes.decode, map(bytes, grid))) for grid in grids]
+
+
 def select_words(words: Sequence[str], which: NDArray[np.int64]) -> pa.Array:
     """Return a text column of `words[i]` for each i of `which`."""
     return pa.array(words, pa.string()).take(pa.array(which))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
-from ._rows import find_distinct_rows, make_counters, select_words
+from ._rows import find_distinct_rows, format_grids, make_counters, select_words
 
 Grids = NDArray[np.uint8]
 
@@ -62,8 +62,8 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     index = np.array(which)
     return pa.table(
         {
-            "grid": _format_grids(np.concatenate(given)),
-            "result": _format_grids(np.concatenate(results)),
+            "grid": format_grids(np.concatenate(given) + np.uint8(ord("0")), " ", " / "),
+            "result": format_grids(np.concatenate(results) + np.uint8(ord("0")), " ", " / "),
             "shape": select_words(list(SHAPES), index[:, 0]),
             "colour": select_words(COLOURS, index[:, 1]),
             "neighbour": select_words(NEIGHBOURS, index[:, 2]),
@@ -116,12 +116,3 @@ def _paint_boxes(grids: Grids, boxes: Grids, top: NDArray[np.int64], left: NDArr
     """Paint the boxes' cells into the grids."""
     row, y, x = np.nonzero(boxes)
     grids[row, top[row] + y, left[row] + x] = colour
-
-
-def _format_grids(grids: Grids) -> pa.Array:
-    """Format grids (n, 10, 10) as digits, with "/" between the rows and spaces between all."""
-    slashes = np.full((len(grids), _SIDE, 1), ord("/"), np.uint8)
-    signs = np.concatenate([grids + np.uint8(ord("0")), slashes], axis=2).reshape(len(grids), -1)[:, :-1]
-    spaced = np.stack([signs, np.full_like(signs, ord(" "))], axis=2).reshape(len(grids), -1)[:, :-1]
-    lines = np.ascontiguousarray(spaced)
-    return pa.array(lines.view(f"S{lines.shape[1]}").ravel().tolist()).cast(pa.string())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
-from ._rows import count_candidates, find_distinct_rows, make_counters
+from ._rows import count_candidates, find_distinct_rows, format_grids, make_counters
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -35,8 +35,8 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
         if size < 3 or size % 2 == 0:
             raise BadDefinition(f"mazes: size = {size}: must be odd and at least 3")
         maze, path, length = _draw_mazes(f"{seed}/{size}", size, count)
-        mazes += _format_grids(maze)
-        paths += _format_grids(path)
+        mazes += format_grids(maze, "", " ")
+        paths += format_grids(path, "", " ")
         steps.append(length)
     return pa.table(
         {
@@ -131,11 +131,3 @@ def solve_mazes(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
         at = np.where((current_distance > 0)[:, None], at + _STEPS[(nearer & (steps >= 0)).argmax(axis=1)], at)
         path[every, at[:, 0], at[:, 1]] = True
     return path[:, 1:-1, 1:-1], length
-
-
-def _format_grids(grids: NDArray[np.uint8]) -> list[str]:
-    """Format grids of characters (n, size, size) as text, with spaces between the rows."""
-    size = grids.shape[1]
-    spaced = np.concatenate([grids, np.full((len(grids), size, 1), ord(" "), np.uint8)], axis=2)
-    lines = np.ascontiguousarray(spaced.reshape(len(grids), -1)[:, :-1])
-    return [line.tobytes().decode("ascii") for line in lines]

@@ -74,7 +74,7 @@ def read_workbook(source: Input, options: TableOptions) -> Records:
             with closing(load_workbook(content, read_only=True, data_only=True)) as book:
                 sheet = book[_choose(source, "sheet", [sheet.title for sheet in book.worksheets], options)]
                 sheet.reset_dimensions()  # some programs write wrong ones
-                rows = islice(sheet.iter_rows(values_only=True), options.skip, None)
+                rows: Iterator[Sequence[Any]] = islice(sheet.iter_rows(values_only=True), options.skip, None)
                 first, start = next(rows, ()), options.skip + 2
                 names = [str(cell if cell is not None else index).strip() for index, cell in enumerate(first)]
                 if options.header is not True:

@@ -30,10 +30,10 @@ from ...core.limits import may_expand
 from ..files.bounded_stream import refuse_bomb
 from ._arrow_types import to_stored_column
 from ._cells import Cells, is_carried
-from ._coco import iterate_coco_images
 from ._databases import ColumnSelector, Records, read_npz, read_sqlite, read_workbook
 from ._inputs import Input
 from ._table_options import TableOptions
+from .records import iterate_coco_images
 
 SPACES = "spaces"
 """The name of the separator that is any run of spaces and tabs."""

@@ -83,37 +83,31 @@ def boxed_answers(files: dict[str, Path]) -> pa.Table:
     """
     (path,) = files.values()
     return pa.Table.from_pylist(
-        [
-            {
-                "problem": record["problem"],
-                "answer": extract_boxed(record["solution"], normalise=True),
-                "subject": record["type"],
-                "level": _parse_level(record["level"]),
-                "solution": record["solution"],
-            }
-            for _, record in _iterate_records(path)
-        ]
+        [{**_read_problem(record, normalise=True), "subject": record["type"]} for _, record in _iterate_records(path)]
     )
 
 
 def math_problems(files: dict[str, Any]) -> pa.Table:
-    """MATH: a JSON file for each problem, in folders of part and subject (Hendrycks et al. 2021, arXiv 2103.03874).
+    """MATH: a JSON file for each problem, in folders of part and subject.
 
-    Fields: `problem`, `answer` (the last boxed answer of the solution), `solution`, `subject` (the folder), `level` (1
-    to 5, or 0 if none is given) and `cell` (part and level, such as "train/3").
+    Fields: those of `boxed_answers`, with the spaces of the answer as they are and the folder as `subject`; and `cell`
+    (part and level, such as "train/3").
     """
     rows = []
     for name, content in get_archive(files).walk(lambda name: name.endswith(".json")):
         *_, part, subject, _ = ["", *name.split("/")]
-        record = parse_json(content)
-        level, solution = _parse_level(record["level"]), record["solution"]
-        row = {"problem": record["problem"], "answer": extract_boxed(solution), "solution": solution}
-        rows.append({**row, "subject": subject, "level": level, "cell": f"{part}/{level}"})
+        row = _read_problem(parse_json(content), normalise=False)
+        rows.append({**row, "subject": subject, "cell": f"{part}/{row['level']}"})
     return pa.Table.from_pylist(rows)
 
 
-def _parse_level(text: str) -> int:
-    return int(text.removeprefix("Level ").replace("?", "0"))
+def _read_problem(record: dict[str, str], normalise: bool) -> dict[str, Any]:
+    return {
+        "problem": record["problem"],
+        "answer": extract_boxed(record["solution"], normalise),
+        "solution": record["solution"],
+        "level": int(record["level"].removeprefix("Level ").replace("?", "0")),
+    }
 
 
 def extract_boxed(solution: str, normalise: bool = False) -> str:

@@ -42,24 +42,16 @@ def check_duplicates(definition: SplitDefinition, audit: Audit) -> str:
 def find_undeclared(definition: SplitDefinition, audit: Audit) -> dict[str, dict[str, int]]:
     """Return the measured defects that a definition does not declare: `duplicates`, the number of distinct inputs that
     parts share with training, and `unseen_tokens` of a compositional test."""
-    declared = definition.declared
-    return {name: counts for name, counts in _find_flaws(definition, audit).items() if not getattr(declared, name)}
+    flaws = _find_flaws(definition, audit, KnownDefects())
+    return {name: counts for name, counts in flaws.items() if counts and not getattr(definition.declared, name)}
 
 
 def find_remedy(definition: SplitDefinition, audit: Audit) -> tuple[dict[str, Any], str]:
     """Return the table `declared` that makes a refused split pass if its defects are intended (empty if no declaration
     changes the verdict), and the reason why the split fails even then."""
-    flaws: dict[str, Any] = {"duplicates": {}, "unseen_tokens": {}} | _find_flaws(definition, audit)
-    for pair in definition.declared.duplicates:
-        if count := audit["duplicate_inputs"]["across"].get(pair, 0):
-            flaws["duplicates"][pair] = count
-    for part in definition.declared.unseen_tokens:
-        if count := count_unseen(definition, audit, part):
-            flaws["unseen_tokens"][part] = count
-    now = definition.declared.one_distribution
-    counted_only = KnownDefects(**flaws, one_distribution=now)
+    counted_only = definition.declared.model_copy(update=_find_flaws(definition, audit, definition.declared))
     grouped = definition.kind == "domain" and "train" in audit.get("groups", {}).get("rows", {})
-    alike = [KnownDefects(**flaws, one_distribution=True)] if grouped and not now else []
+    alike = [counted_only.model_copy(update={"one_distribution": True})] if grouped else []
     for declared in (counted_only, *alike):
         if declared != definition.declared and _judge_with(declared, definition, audit)[0]:
             return _to_table(declared), ""
@@ -75,14 +67,18 @@ def _to_table(declared: KnownDefects) -> dict[str, Any]:
     return declared.model_dump(exclude_defaults=True)
 
 
-def _find_flaws(definition: SplitDefinition, audit: Audit) -> dict[str, dict[str, int]]:
-    flaws: dict[str, dict[str, int]] = {}
+def _find_flaws(definition: SplitDefinition, audit: Audit, declared: KnownDefects) -> dict[str, dict[str, int]]:
+    """Count the inputs that pairs of parts share, and the unseen tokens of parts: those that are never intended, and
+    those that are declared."""
     across: dict[str, int] = audit["duplicate_inputs"]["across"]
-    if shared := {pair: count for pair, count in sorted(across.items()) if count and pair.startswith("train/")}:
-        flaws["duplicates"] = shared
-    if definition.kind == "compositional" and (count := count_unseen(definition, audit, "ood_test")):
-        flaws["unseen_tokens"] = {"ood_test": count}
-    return flaws
+    pairs = {pair: count for pair, count in sorted(across.items()) if pair.startswith("train/")}
+    pairs |= {pair: across.get(pair, 0) for pair in declared.duplicates}
+    parts = [*declared.unseen_tokens, *(["ood_test"] if definition.kind == "compositional" else [])]
+    unseen = {part: count_unseen(definition, audit, part) for part in parts}
+    return {
+        name: {key: count for key, count in counts.items() if count}
+        for name, counts in (("duplicates", pairs), ("unseen_tokens", unseen))
+    }
 
 
 def _check_tokens(definition: SplitDefinition, audit: Audit) -> str:

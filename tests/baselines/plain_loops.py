@@ -80,7 +80,7 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
             )
             return data, Sizes(2, numbers=8, shape=(2, 4))
         case "classification" if network in ("gin", "gcn"):
-            nodes = torch.randint(PAD + 1, PAD + 4, (rows, 4), generator=generator)
+            nodes = torch.randint(PAD + 1, PAD + 4, (rows, 4, 1), generator=generator)
             nodes[: rows // 2, 3] = PAD
             edges = torch.tensor([[0, 1], [1, 2], [0, 0]]).expand(rows, 3, 2).clone()
             inputs, sizes = (nodes, edges), Sizes(3, source=PAD + 4, numbers=2)
@@ -89,6 +89,11 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
             label = torch.randint(2, (1, rows), generator=generator)
             none = torch.zeros(rows, 0, dtype=torch.int64)
             return Data((none, replies), label, torch.ones(rows, dtype=torch.int64), ones), Sizes(2, numbers=6)
+        case "sequence" if network == "node_pointer":
+            source = torch.tensor([[4, 5, 6, 8, 5, 8, 4, 5], [6, 4, 8, 6, 8, 4, 6, PAD]]).repeat(rows // 2, 1)
+            target = torch.tensor([[5, 4, 6, EOS], [4, 6, EOS, PAD]]).repeat(rows // 2, 1)
+            sizes = Sizes(9, source=9, copies=(PAD, PAD, PAD, PAD, 4, 5, 6, 7, PAD))
+            return Data((source, target), target[None], (target != PAD).sum(1), ones), sizes
         case "classification":
             categories = torch.randint(4, (rows, 2), generator=generator)
             numbers = torch.randn(rows, 2 if network in ("linear", "mlp") else 0, generator=generator).double()

@@ -313,12 +313,12 @@ LENGTHS = [3, 0, 7, 1, 5, 2, 0, 4]
 
 def tokens(lengths: list[int]) -> Tokens:
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Tokens(offsets, np.arange(offsets[-1]).astype(np.uint16), "key", "tokenizer", 100)
+    return Tokens(offsets, np.arange(offsets[-1]).astype(np.uint16))
 
 
 @pytest.fixture
 def padded() -> torch.Tensor:
-    return torch.from_numpy(tokens(LENGTHS).take(np.arange(len(LENGTHS)), 0, add=1))
+    return torch.from_numpy(tokens(LENGTHS).take(np.arange(len(LENGTHS)), pad=-1) + 1)
 
 
 @pytest.mark.parametrize(

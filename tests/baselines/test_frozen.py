@@ -14,7 +14,8 @@ from encoded_files import folder as in_folder
 from encoded_files import picture, sound
 from farshift import FarshiftError
 from farshift.baselines.encoding import frozen
-from farshift.baselines.encoding.frozen import FrozenColumns, digest_encoder
+from farshift.baselines.encoding.checkpoint import find_checkpoint
+from farshift.baselines.encoding.frozen import FrozenColumns
 from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, ModelError
@@ -196,9 +197,12 @@ def test_other_inputs_are_left_as_they_are(folders: dict[str, Path]) -> None:
 
 
 def test_a_digest_follows_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
-    assert digest_encoder(str(folders["vit"])) == digest_encoder(str(folders["vit"]))
-    assert digest_encoder(str(vision(tmp_path / "same"))) == digest_encoder(str(folders["vit"]))
-    assert digest_encoder(str(vision(tmp_path / "other", do_normalize=False))) != digest_encoder(str(folders["vit"]))
+    assert find_checkpoint(str(folders["vit"])).digest == find_checkpoint(str(folders["vit"])).digest
+    assert find_checkpoint(str(vision(tmp_path / "same"))).digest == find_checkpoint(str(folders["vit"])).digest
+    assert (
+        find_checkpoint(str(vision(tmp_path / "other", do_normalize=False))).digest
+        != find_checkpoint(str(folders["vit"])).digest
+    )
 
 
 def test_loading_draws_nothing_from_torchs_generator(folders: dict[str, Path]) -> None:

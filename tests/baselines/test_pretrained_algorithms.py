@@ -13,7 +13,7 @@ from encoded_files import picture
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.encoding.token_ids import check_shared
-from farshift.baselines.layers.lora import Lora, merge_lora
+from farshift.baselines.layers.lora import Lora
 from farshift.baselines.recipe import Recipe, find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.adapters.clip import from_spec
@@ -38,11 +38,6 @@ def test_pego_moves_groups_of_updates_to_queries_and_values_and_the_head(folders
         assert layer.down.shape[:2] == (2, 6)
         assert layer.up.abs().sum() > 0
         assert not torch.equal(layer.down[0], layer.down[1])
-        update = layer.up @ layer.down
-        torch.testing.assert_close(layer.merged(), layer.weight + update)
-    answers = training.stack.answer(*training.data.inputs)
-    merge_lora(network)
-    torch.testing.assert_close(training.stack.answer(*training.data.inputs), answers, atol=1e-5, rtol=1e-4)
 
 
 def test_pego_has_its_paper_s_rate_and_others_domainbed_s(folders: dict[str, str]) -> None:

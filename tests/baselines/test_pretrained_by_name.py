@@ -17,7 +17,7 @@ from farshift import FarshiftError
 from farshift.baselines.backbones import cifar_resnet
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.checkpoint import ModuleCheckpoint, find_checkpoint
-from farshift.baselines.encoding.frozen import FrozenColumns, digest_encoder
+from farshift.baselines.encoding.frozen import FrozenColumns
 from farshift.baselines.running.plan import describe_weights, format_weights_name
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, BadDefinition, ModelError, Unavailable
@@ -190,7 +190,7 @@ def test_a_transformers_model_by_name_gives_the_features_of_its_folder(home: Pat
     given = {"command": words(["walk left twice", "run", ""]), "turn": np.arange(3) % 2}
     named = FrozenColumns("sentences", task, given).columns(given)["command"]
     assert np.array_equal(named, FrozenColumns(str(bert), task, given).columns(given)["command"])
-    assert digest_encoder("sentences") != digest_encoder(str(bert))
+    assert find_checkpoint("sentences").digest != find_checkpoint(str(bert)).digest
 
 
 OWN = """
@@ -223,9 +223,9 @@ def test_any_module_of_the_users_own_is_an_encoder(home: Path) -> None:
         pixels = torch.from_numpy(Transform("resize 16x12").pixels(given["picture"]))
         assert np.allclose(features, checkpoint.build().eval()(pixels).numpy(), atol=1e-6)
     assert format_weights_name("./own.py:build") == "own.py:build"
-    digest = digest_encoder("own.py:build")
+    digest = find_checkpoint("own.py:build").digest
     (home / "own.py").write_text(OWN.format(seed=4))
-    assert digest_encoder("own.py:build") != digest
+    assert find_checkpoint("own.py:build").digest != digest
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import tiny_vision
 from encoded_files import folder, picture
 from farshift import FarshiftError, load, read_run, score
 from farshift.baselines.encoding import frozen
-from farshift.baselines.encoding.frozen import digest_encoder
+from farshift.baselines.encoding.checkpoint import find_checkpoint
 from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
@@ -61,7 +61,9 @@ def test_several_baselines_train_on_features_that_are_made_once(farshift, home, 
     assert done.returncode == 0, done.stderr
     assert {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")} == built
     known = read_run("runs/coral")
-    assert known.card.model.extra["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
+    assert known.card.model.extra["pretrained"] == [
+        {"name": "tiny-resnet", "digest": find_checkpoint("./tiny-resnet").digest}
+    ]
     stated = [
         _declare_pretraining(ModelCard(pretraining=output), [known]).pretraining
         for output in (["unknown"], [], ["imagenet"])

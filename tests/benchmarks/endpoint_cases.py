@@ -28,4 +28,5 @@ def words(*texts: str) -> dict[str, np.ndarray]:
 def model(server: Any, seed: int = 0, asked_by: Prompt | None = None, name: str = "tiny", **options: str) -> Any:
     """A model at a server, or at its URL."""
     url = server if isinstance(server, str) else server.url
-    return from_spec(f"{name}@{url}", options)(seed, TASK, "cpu", asked_by or prompt())
+    asked_by = asked_by or prompt()
+    return from_spec(f"{name}@{url}", options)(seed, asked_by.task, "cpu", asked_by)

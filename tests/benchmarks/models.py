@@ -57,23 +57,11 @@ class Bad:
         return self.answer(batch)
 
 
-def nan(seed: int) -> Bad:
-    return Bad(lambda batch: np.where(batch["a"] == 5, np.nan, 0.0))
-
-
-def too_few(seed: int) -> Bad:
-    return Bad(lambda batch: np.zeros(len(batch["a"]) - 1, int))
-
-
 def raising(seed: int) -> Bad:
     def answer(batch):
         raise ValueError("out of luck")
 
     return Bad(answer)
-
-
-def broken_factory(seed: int):
-    raise RuntimeError("no weights")
 
 
 class Echo:

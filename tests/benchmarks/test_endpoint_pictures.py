@@ -12,6 +12,7 @@ import numpy as np
 import picture_split
 import pytest
 from encoded_files import column, picture, sound
+from endpoint_cases import model
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.definition import PromptPin
@@ -36,10 +37,6 @@ def _right(server):
     server.answer = lambda text: "It is right."
 
 
-def model(server, asked_by, **options):
-    return from_spec(f"tiny@{server.url}", options)(0, TASK, "cpu", asked_by)
-
-
 def message(server, place: int = -1):
     return server.requests[place]["messages"][-1]["content"]
 
@@ -47,7 +44,7 @@ def message(server, place: int = -1):
 def test_a_picture_is_sent_as_a_data_uri_between_the_texts(server):
     file = picture(3)
     requested = prompt(instruction="Look.")
-    assert model(server, requested).predict({"image": column(file)}) == [1]
+    assert model(server, 0, requested).predict({"image": column(file)}) == [1]
     uri = f"data:image/jpeg;base64,{base64.b64encode(file).decode()}"
     assert message(server) == [
         {"type": "text", "text": "Look.\n\n"},
@@ -58,7 +55,7 @@ def test_a_picture_is_sent_as_a_data_uri_between_the_texts(server):
 
 def test_what_endpoints_do_not_take_is_sent_as_png(server):
     file = picture(3, "TIFF")
-    model(server, prompt()).predict({"image": column(file)})
+    model(server, 0, prompt()).predict({"image": column(file)})
     kind, _, content = message(server)[0]["image_url"]["url"].partition(";base64,")
     assert kind == "data:image/png"
     sent, given = (np.asarray(Image.open(io.BytesIO(item))) for item in (base64.b64decode(content), file))
@@ -66,7 +63,7 @@ def test_what_endpoints_do_not_take_is_sent_as_png(server):
 
 
 def test_a_sound_is_sent_as_input_audio(server):
-    model(server, prompt()).predict({"image": column(sound(5))})
+    model(server, 0, prompt()).predict({"image": column(sound(5))})
     assert message(server)[0] == {
         "type": "input_audio",
         "input_audio": {"data": base64.b64encode(sound(5)).decode(), "format": "wav"},
@@ -75,7 +72,7 @@ def test_a_sound_is_sent_as_input_audio(server):
 
 def test_examples_show_their_pictures(server):
     shots = ({"image": picture(1), "kind": 0}, {"image": picture(2), "kind": 1})
-    model(server, prompt(shots)).predict({"image": column(picture(9))})
+    model(server, 0, prompt(shots)).predict({"image": column(picture(9))})
     kinds = [piece["type"] for piece in message(server)]
     assert kinds == ["image_url", "text"] * 3
     assert [piece["text"] for piece in message(server)[1::2]] == ["\nleft\n\n", "\nright\n\n", "\nWhich way?"]
@@ -83,11 +80,11 @@ def test_examples_show_their_pictures(server):
 
 def test_a_picture_is_paid_for_once_and_another_one_again(server):
     batch = {"image": column(picture(1), picture(2), picture(1))}
-    assert model(server, prompt()).predict(batch) == [1, 1, 1]
+    assert model(server, 0, prompt()).predict(batch) == [1, 1, 1]
     assert len(server.requests) == 2
-    assert model(server, prompt()).predict(batch) == [1, 1, 1]
+    assert model(server, 0, prompt()).predict(batch) == [1, 1, 1]
     assert len(server.requests) == 2
-    model(server, prompt()).predict({"image": column(picture(4))})
+    model(server, 0, prompt()).predict({"image": column(picture(4))})
     assert len(server.requests) == 3
 
 
@@ -99,7 +96,7 @@ def test_other_examples_are_another_prompt():
 
 def test_what_reads_text_alone_says_so(server):
     with pytest.raises(ModelError, match="only the chat API accepts"):
-        model(server, prompt(), api="completions").predict({"image": column(picture())})
+        model(server, 0, prompt(), api="completions").predict({"image": column(picture())})
     with pytest.raises(BadDefinition, match="has images or audio, which cannot be sent as text"):
         prompt().texts({"image": column(picture())})
     with pytest.raises(BadDefinition, match="is of bytes, which cannot be shown as text"):
@@ -133,6 +130,5 @@ def test_benchmarks_of_pictures_name_their_classes_and_read_an_answer(name, says
     assert pin.k == 0
     assert all(re.search(rf"\b{re.escape(word)}\b", pin.instruction) for word in task.names)
     with llm(lambda text: says) as site:
-        model = from_spec(f"tiny@{site.url}", {})(0, task, "cpu", Prompt(pin, task, ()))
-        assert model.predict({"image": column(picture(1))}) == [category]
+        assert model(site, 0, Prompt(pin, task, ())).predict({"image": column(picture(1))}) == [category]
         assert [piece["type"] for piece in message(site)] == ["text", "image_url", "text"]

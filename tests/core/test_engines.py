@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +43,23 @@ def killed(number: int) -> int:
     return number
 
 
-@pytest.mark.parametrize("name", ["local", "processes"])
+@pytest.fixture(scope="module")
+def cluster():
+    """A real local cluster of two workers, which import what the tests hand them."""
+    ray = pytest.importorskip("ray")
+    runtime = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=runtime)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(params=["local", "processes", pytest.param("ray", marks=pytest.mark.slow)])
+def name(request):
+    if request.param == "ray":
+        request.getfixturevalue("cluster")
+    return request.param
+
+
 def test_results_come_in_order_and_the_first_error_ends_it(name):
     assert list(map_jobs(name, cube, list(range(9)))) == [number**3 for number in range(9)]
     assert list(map_jobs(name, cube, [])) == []
@@ -50,7 +67,6 @@ def test_results_come_in_order_and_the_first_error_ends_it(name):
         list(map_jobs(name, cube, [1, 13, 2]))
 
 
-@pytest.mark.parametrize("name", ["local", "processes"])
 def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
     with open_engine(name) as engine:
         result = sorted(iterate_outcomes(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.position)
@@ -59,10 +75,21 @@ def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
     assert [outcome.result for outcome in result] == [1, None, *(number**3 for number in range(2, 9))]
 
 
-@pytest.mark.parametrize("name", ["local", "processes"])
 def test_a_fault_of_the_program_is_no_outcome(name):
     with pytest.raises(ZeroDivisionError), open_engine(name) as engine:
         list(iterate_outcomes(engine, cube, [14, 1]))
+
+
+def killed_once(marker: Path) -> int:
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 7
+
+
+@pytest.mark.slow
+def test_a_ray_worker_that_is_killed_costs_no_result(cluster, tmp_path):
+    assert list(map_jobs("ray", killed_once, [tmp_path / "a", tmp_path / "b"])) == [7, 7]
 
 
 class Counting(Engine):

@@ -13,52 +13,11 @@ import pyarrow.parquet as pq
 import tomli_w
 from fuzz.draw import Draw
 from fuzz.packing import Parts
-from fuzz.raw_zip import Entry, written
-
-_NAMES = [
-    "submission.toml", "runs/0.toml", "predictions/0.parquet", "../x", "/x", "C:\\x", "runs\\0.toml", "runs/", "RUNS/0.toml",
-    "runs/00.toml", "runs/1.toml", "predictions/1.parquet", "model.pkl", "x.zip", "x\x00y", "runs/\uff10.toml", "a" * 70_000, "",
-]  # fmt: skip
-_FIELDS = ["flags", "method", "crc", "packed", "size", "offset", "attributes", "disk"]
-_EDGES = [0, 1, 8, 0x10, 0xFF, 0xFFFF, 0xFFFFFFFF, 0x7FFFFFFF, 0o120777 << 16, 0x800]
 
 
 def zip_bytes(draw: Draw, good: Parts) -> bytes:
     """The bytes of the zip, damaged anywhere; often in its directory."""
     return draw.damaged(good.packed(), near=draw.one([None, 400]))
-
-
-def zip_headers(draw: Draw, good: Parts) -> bytes:
-    """Headers that lie, entries too many, too few, twice, renamed, packed otherwise, bombs."""
-    entries = copy.deepcopy(good.listed())
-    end: dict[str, Any] = {}
-    options: dict[str, bytes] = {}
-    for _ in range(1 + draw.below(2)):
-        entry, what = draw.one(entries), draw.below(9)
-        if what < 3:
-            field, value = draw.one(_FIELDS), draw.one([*_EDGES, draw.below(2**31)])
-            value &= 0xFFFF if field in ("flags", "method", "disk") else 0xFFFFFFFF
-            lies = draw.one([{"local"}, {"central"}, {"local", "central"}])
-            for which in lies:
-                getattr(entry, which)[field] = value
-        elif what == 3:
-            name = draw.one(_NAMES).encode()[:0xFFFF]
-            getattr(entry, draw.one(["local", "central"]))["name"] = name
-        elif what == 4:
-            entries.append(Entry(draw.one(_NAMES)[:0xFFFF], draw.bytes(100), draw.one([0, 8])))
-        elif what == 5:
-            entries.append(Entry(draw.one(_NAMES[:3]), bytes(draw.below(4 << 20)), 8))
-        elif what == 6:
-            entries.insert(draw.below(len(entries)), entries.pop(draw.below(len(entries))))
-            del entries[draw.below(len(entries)) : draw.below(len(entries) + 2)]
-            entries = entries or good.listed()
-        elif what == 7:
-            end[draw.one(["count", "here", "disk"])] = draw.below(2**16)
-            end[draw.one(["length", "start"])] = draw.one(_EDGES[:8])
-        else:
-            options[draw.one(["before", "after"])] = draw.bytes(50)
-            entry.method = 8
-    return written(entries, end, **options)
 
 
 def changed(draw: Draw, card: dict[str, Any]) -> dict[str, Any]:
@@ -283,25 +242,9 @@ def _bomb(draw: Draw, found: pa.Table) -> pa.Table:
     return _set(found, draw.one(["part", "candidate", "prediction"]), column)
 
 
-def _metadata(draw: Draw, found: pa.Table) -> pa.Table:
-    """What other readers of Parquet believe: pandas' metadata, and extension types that name Python classes."""
-    if draw.chance(0.4):
-        return found.replace_schema_metadata({b"pandas": draw.bytes(100), b"ARROW:schema": draw.bytes(300)})
-    name = draw.one(found.column_names)
-    says = {
-        b"ARROW:extension:name": draw.one(
-            [b"arrow.py_extension_type", b"arrow.json", b"arrow.fixed_shape_tensor", b"x"]
-        ),
-        b"ARROW:extension:metadata": b"\x80\x04cos\nsystem\n(S'true'\ntR.",
-    }
-    at = found.column_names.index(name)
-    return pa.table(found.columns, schema=found.schema.set(at, found.schema.field(at).with_metadata(says)))
-
-
-_TABLES = [*[_drop, _twice, _retyped, _encoded, _nested, _scores, _metadata] * 3, *[_valued] * 9, *[_rows] * 6, _bomb]
+_TABLES = [*[_drop, _twice, _retyped, _encoded, _nested, _scores] * 3, *[_valued] * 9, *[_rows] * 6, _bomb]
 MUTATIONS = {
     "zip bytes": zip_bytes,
-    "zip headers": zip_headers,
     "submission card": submission_card,
     "run card": run_card,
     "parquet bytes": parquet_bytes,
@@ -312,7 +255,5 @@ MUTATIONS = {
 def mutated(number: int, bases: list[Parts], name: str = "1") -> tuple[str, bytes]:
     """Case `number`: at which layer a submission was mutated, and its bytes."""
     draw = Draw(f"{name}/{number}")
-    layer = draw.one(
-        ["zip bytes", "zip headers", "submission card", "run card", "run card", *["parquet bytes"] * 3, *["table"] * 2]
-    )
+    layer = draw.one(["zip bytes", "submission card", "run card", "run card", *["parquet bytes"] * 3, *["table"] * 2])
     return layer, MUTATIONS[layer](draw, draw.one(bases))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -66,3 +69,12 @@ def parts(run: Run) -> Parts:
         "runs": [name | {"run": run.digest, "predictions": run.card.digests.predictions}],
     }
     return Parts(card, run.card.to_dict(), (run.path / "predictions.parquet").read_bytes())
+
+
+def repack(archive: Path, out: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
+    """The same zip with one of its files changed, packed as a stranger might."""
+    with zipfile.ZipFile(archive) as before, zipfile.ZipFile(out, "w") as after:
+        for entry in before.namelist():
+            content = before.read(entry)
+            after.writestr(zipfile.ZipInfo(entry, (1980, 1, 1, 0, 0, 0)), change(content) if entry == name else content)
+    return out

@@ -14,8 +14,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger
-from farshift.leaderboard.operations.manage import withdraw_entry
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.submit import submit_runs, withdraw_entry
 from farshift.leaderboard.storage.board_files import (
     compute_digests,
     find_path_problem,

@@ -18,8 +18,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.exports import list_differences, write_export
 from farshift.leaderboard.ledger.record import read_line
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.submit import declare_references, submit_runs, withdraw_entry
 from farshift.leaderboard.operations.verify import verify_at, verify_board
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.storage.board_files import compute_digests

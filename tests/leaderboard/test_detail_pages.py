@@ -14,8 +14,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.entries import Removal, ScoreRecord
-from farshift.leaderboard.operations.manage import withdraw_entry
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.submit import submit_runs, withdraw_entry
 from farshift.leaderboard.publish.compare import compare_entries, list_pairs, make_compare_page, make_pair_path
 from farshift.leaderboard.publish.entries import make_team_slug
 from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_record, describe_window

@@ -14,8 +14,7 @@ from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.board_view import BoardView
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.submit import declare_references, submit_runs, withdraw_entry
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.storage.readers import open_board_view
 from farshift.leaderboard.submission.pack import pack_runs

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from farshift.leaderboard.entries import Removal
-from farshift.leaderboard.publish.page import BAR, Scale, compute_rank_bar, make_strip_scale
+from farshift.leaderboard.publish.page import BAR, compute_rank_bar, make_strip_scale
 from farshift.leaderboard.publish.site import Site, write_site
 from made_tables import entry, snapshot
 from page_reader import Read, list_defects
@@ -63,7 +63,7 @@ def test_entries_stand_by_score_with_their_rank_sets_and_ties(board, pages):
         output = f"rank {low}" if low == high else f"rank {low} to {high}"
         assert f'aria-label="{output} of 40"' in pages[LENGTH]
     assert any(row.rank[0] < row.rank[1] for row in table_view.rows)
-    assert make_strip_scale(table_view) == Scale(0.0, 1.0)
+    assert (make_strip_scale(table_view).low, make_strip_scale(table_view).high) == (0.0, 1.0)
 
 
 def test_what_left_and_what_is_of_an_older_identity_stand_apart(board, pages):
@@ -88,8 +88,8 @@ def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
     assert all(0 <= bar["x"] <= bar["x"] + bar["width"] <= BAR + 3 for bar in bars)
     assert compute_rank_bar(replace(table_view.rows[0], rank=(1, 40)), 40) == {"x": 0, "width": BAR}
     assert compute_rank_bar(replace(table_view.rows[0], rank=None), 40) is None
-    scale = Scale(0.0, 1.0)
-    assert scale.x(-3) == scale.x(0) < scale.x(0.5) < scale.x(1) == scale.x(7)
+    scale = make_strip_scale(table_view)
+    assert scale.at(-3) == scale.at(0) < scale.at(0.5) < scale.at(1) == scale.at(7)
 
 
 def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import zipfile
+import tomllib
 from pathlib import Path
 
 import pytest
 import tomli_w
 from farshift import FarshiftError
 from farshift.cli import app
-from farshift.core.documents import read_toml
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.operations.submit import submit_runs
@@ -18,6 +17,7 @@ from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.teams import compute_fingerprint, make_display_names, make_team_identity, normalise_name
+from fuzz.packing import repack
 from typer.testing import CliRunner
 
 
@@ -28,14 +28,9 @@ def key(tmp_path_factory) -> SigningKey:
 
 def recarded(file: Path, out: Path, change) -> Path:
     """A submission with another submission.toml."""
-    with zipfile.ZipFile(file) as before, zipfile.ZipFile(out, "w") as after:
-        for name in before.namelist():
-            content = before.read(name)
-            if name == "submission.toml":
-                (out.parent / "read.toml").write_bytes(content)
-                content = tomli_w.dumps(change(read_toml(out.parent / "read.toml"))).encode()
-            after.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
-    return out
+    return repack(
+        file, out, "submission.toml", lambda text: tomli_w.dumps(change(tomllib.loads(text.decode()))).encode()
+    )
 
 
 @pytest.fixture(scope="module")

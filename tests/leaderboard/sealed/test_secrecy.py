@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import stat
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -25,21 +24,19 @@ from farshift.leaderboard.sealed.results import make_window_results
 from farshift.leaderboard.sealed.seal import get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.splits.rows import compute_first_ids
+from fuzz.packing import repack
 from sealed_cases import ON, OPENS, SEED, TURNED, WINDOW, draw_folder, make_home, sealed
 
 
 def broken(answers: Path, out: Path, change) -> Path:
-    """A team's answers with changed predictions, packed as a stranger might."""
-    with zipfile.ZipFile(answers) as bundle:
-        files = {entry.filename: bundle.read(entry) for entry in bundle.infolist()}
-    table = change(pq.read_table(pa.BufferReader(files["predictions/0.parquet"])))
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    files["predictions/0.parquet"] = sink.getvalue().to_pybytes()
-    with zipfile.ZipFile(out, "w") as bundle:
-        for name, content in files.items():
-            bundle.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
-    return out
+    """A team's answers with changed predictions."""
+
+    def write(content: bytes) -> bytes:
+        sink = pa.BufferOutputStream()
+        pq.write_table(change(pq.read_table(pa.BufferReader(content))), sink)
+        return sink.getvalue().to_pybytes()
+
+    return repack(answers, out, "predictions/0.parquet", write)
 
 
 def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, object]:

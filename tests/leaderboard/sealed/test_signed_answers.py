@@ -24,6 +24,7 @@ from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import pack_answers, predict_draw, submit_answers
 from farshift.leaderboard.sealed.verify import verify_sealed
 from farshift.leaderboard.validation.card import sign_card
+from fuzz.packing import repack
 from sealed_cases import CLOSES, ON, WINDOW, Clock, Handed, key_of, kinds
 from test_window_verify import changed, list_folder
 
@@ -32,16 +33,13 @@ pytestmark = pytest.mark.usefixtures("decoded_once")
 
 def packed_again(answers, out, key=None, **changes):
     """The same answers with another card: signed by a key, or by nobody."""
-    with zipfile.ZipFile(answers) as bundle:
-        files = {entry.filename: bundle.read(entry) for entry in bundle.infolist()}
-    card = {name: value for name, value in tomllib.loads(files["submission.toml"].decode()).items()}
-    card.pop("signature")
-    card |= changes
-    files["submission.toml"] = tomli_w.dumps(card if key is None else sign_card(card, key)).encode()
-    with zipfile.ZipFile(out, "w") as bundle:
-        for name, content in files.items():
-            bundle.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
-    return out
+
+    def change(text: bytes) -> bytes:
+        card = tomllib.loads(text.decode())
+        del card["signature"]
+        return tomli_w.dumps(card | changes if key is None else sign_card(card | changes, key)).encode()
+
+    return repack(answers, out, "submission.toml", change)
 
 
 @pytest.mark.attack("entrant", "answers to a window, submitted twice under two names")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.manage import withdraw_entry
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.submit import submit_runs, withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
 from fuzz.kept import reading_with
 from running import Running, running

@@ -11,7 +11,7 @@ from farshift import FarshiftError
 from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.manage import withdraw_entry
+from farshift.leaderboard.operations.submit import withdraw_entry
 from farshift.leaderboard.server.served_board import History
 
 

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from farshift.core.errors import MissingExtra
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
+from farshift.leaderboard.operations.submit import declare_references, withdraw_entry
 from farshift.leaderboard.publish.page import Page
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.server import served_board

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 import tomli_w
 from farshift.leaderboard.server.queue import Queue
-from farshift.leaderboard.settings import read_server_settings
+from farshift.leaderboard.settings import read_board_settings
 from running import find_free_port
 from test_serve_command import Served
 
@@ -234,6 +234,6 @@ def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
 
             done = ask("POST", "/api/v1/submissions", content, Content_Type="application/zip")
             assert done.status_code == 202, done.text
-            job = Queue(own.ledger.store, read_server_settings(own.path)).find(done.json()["id"])
+            job = Queue(own.ledger.store, read_board_settings(own.path).server).find(done.json()["id"])
             assert (job.size, job.owner) == (len(content), "address 127.0.0.2"), "who sends is told by the proxy alone"
     assert SPOOFED not in served.log.read_text()

@@ -11,7 +11,7 @@ import s3
 from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.server.files import open_upload_files, sweep_files
+from farshift.leaderboard.server.files import UploadFiles, sweep_files
 from intake import score_here, taking_in
 
 pytestmark = [pytest.mark.usefixtures("remembered"), pytest.mark.slow]
@@ -78,7 +78,7 @@ def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_pa
         id = intake.post(file.read_bytes()).json()["id"]
         shutil.rmtree(board.path / "uploads")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-        intake.worker.files = open_upload_files(Board(board.path))
+        intake.worker.files = UploadFiles(Board(board.path))
         monkeypatch.setattr("farshift.leaderboard.server.worker.sweep_files", lambda *_: None)
         with pytest.raises(Unavailable):
             intake.work()

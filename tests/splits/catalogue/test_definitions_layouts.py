@@ -364,11 +364,12 @@ def pneumonia_mnist_c() -> Files:
 
 
 def eurosat() -> Files:
-    """Pictures in folders of classes, and lists of the names of the pictures without their folders."""
+    """Pictures in folders of classes, and lists of their names without folders, in JPEG or in TIFF."""
     names = [f"{cover}_{number}.jpg" for cover in ("AnnualCrop", "SeaLake") for number in range(1, 11)]
     files = {f"2750/{name.partition('_')[0]}/{name}": picture(number) for number, name in enumerate(names)}
     lists = {"train": names[:6] + names[10:16], "val": names[6:8] + names[16:18], "test": names[8:10] + names[18:]}
     listed = {f"eurosat-spatial-{part}.txt": lines(own) for part, own in lists.items()}
+    listed["eurosat-spatial-test.txt"] = listed["eurosat-spatial-test.txt"].replace(b".jpg", b".tif")
     return {"EuroSAT.zip": zipped(files)} | listed
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, MissingExtra, UnknownName
+from farshift.loaders.split import open_split
 from farshift.splits.catalogue import list_manifests
 from farshift.splits.rules import scaffold
 from farshift.splits.rules.domain import hold_out
@@ -275,3 +276,13 @@ ODD = [
 def test_parameters_that_the_rows_do_not_allow_are_refused(rule, rows, options, complaint):
     with pytest.raises((BadDefinition, UnknownName), match=re.escape(complaint)):
         rule(rows, **options)
+
+
+def test_tasks_of_split_digits_are_two_classes_each_and_the_first_is_tested():
+    split = open_split("split_digits/first_task")
+    train, test = (split.part(part).numpy(["digit", "task"]) for part in ("train", "ood_test"))
+    assert {(int(digit) // 2, task) for digit, task in zip(train["digit"], train["task"], strict=True)} == {
+        (number, f"{2 * number} and {2 * number + 1}") for number in range(5)
+    }
+    assert set(train["digit"]) == set(range(10))
+    assert set(test["digit"]) == {0, 1}
