@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _groups
 from ._base import State
-from ._selection_rates import Options, count_selected, find_largest_difference
+from .demographic_parity_difference import OPTIONS as OPTIONS
+from .demographic_parity_difference import Options, find_largest_difference
+from .demographic_parity_difference import fields as fields
 from .demographic_parity_difference import merge as merge
+from .demographic_parity_difference import update as update
 
 VERSION = 1
 TASKS = ("classification",)
 NEEDS = "prediction"
 BETTER = "lower"
 BOUNDS = (0.0, 1.0)
-OPTIONS = Options
 GROUPS = "fixed"
 SMOOTH = False
-
-fields = _groups.list_group_fields
-update = count_selected
 
 
 def compute(state: State, options: Options) -> float:

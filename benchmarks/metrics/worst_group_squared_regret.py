@@ -22,7 +22,7 @@ import numpy as np
 
 from ._base import Answers, State, Task, Values
 from ._groups import OverlappingGroups, over_groups
-from ._moments import compute_moments, merge_moments
+from .pearson import compute_moments, merge_moments
 
 VERSION = 1
 TASKS = ("regression",)
@@ -35,7 +35,7 @@ SMOOTH = False
 
 
 def _measure(answers: Answers, truth: Values, task: Task) -> State:
-    """Compute the sum of the `squares` of the errors, shape (), and the moments of the true values (`_moments.py`), of
+    """Compute the sum of the `squares` of the errors, shape (), and the moments of the true values (`pearson.py`), of
     one variable."""
     truth = np.asarray(truth).astype(np.float64)
     with np.errstate(over="ignore"):  # an error too large to square is infinite

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ...core.errors import BadDefinition
 from ..answers import ABSTAINED, ANSWERED, FAILED
 from ..derived.compositional import Compositionality, estimate_compositionality_gap
-from ..derived.extrapolation import Extrapolation, estimate_extrapolation
+from ..derived.extrapolation import Extrapolation, Valley, estimate_extrapolation, find_valley
 from ..derived.label_errors import LabelErrors, estimate_label_error_detection
-from ..derived.valley import Valley, find_valley
 from ..metrics import Metric, State, find_metric
 from ..statistics.clusters import make_clustering
 from ..statistics.interval import NotAvailable, estimate_mean

@@ -15,9 +15,8 @@ from ...core.errors import BadRun
 from ...core.listings import render_table, to_data_frame
 from ...core.text import drop_version, escape_untrusted
 from ..derived.compositional import Compositionality
-from ..derived.extrapolation import Extrapolation
+from ..derived.extrapolation import Extrapolation, Valley
 from ..derived.label_errors import LabelErrors
-from ..derived.valley import Valley
 from ..statistics.interval import Estimate, Interval, NotAvailable, Record
 from ..statistics.ranks import Better
 from ..statistics.variation import Variation

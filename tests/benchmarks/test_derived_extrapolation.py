@@ -8,10 +8,10 @@ from farshift.benchmarks.derived.extrapolation import (
     Curve,
     estimate_extrapolation,
     find_fall_to_half,
+    find_valley,
     fit_isotonic,
     tally_curve,
 )
-from farshift.benchmarks.derived.valley import find_valley
 from farshift.benchmarks.statistics.interval import Estimate, NotAvailable, estimate_gap
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.variance_estimate import (
