@@ -98,8 +98,8 @@ def explain_absence(benchmark: Benchmark, source: Source | None, many: bool = Fa
         return "this version of Farshift does not know the data"
     definition, split = source.definition, benchmark.manifest.definition
     if not source.needs_network:
-        if source.lacks:
-            return f"generating them needs an optional package (farshift[{source.lacks}])"
+        if source.extra:
+            return f"generating them needs an optional package (farshift[{source.extra}])"
         return f"the source has over {MOST_GENERATED:,}" if definition.rows > MOST_GENERATED and not many else ""
     licences = [licence for licence in (definition.licence, split.licence) if licence] or ["unknown"]
     if definition.accept or not all(map(is_redistributable, licences)):
