@@ -50,7 +50,7 @@ ROOMS = {
         ["leaderboard/validation"],
         [
             f"tests/leaderboard/test_{name}.py"
-            for name in ("fuzz_submissions", "pack", "protocol_enforced", "submit_attacks", "validate*")
+            for name in ("fuzz_submissions", "pack", "protocol_enforced", "submit_attacks", "teams", "validate*")
         ],
     ),
 }
