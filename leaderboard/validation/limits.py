@@ -34,8 +34,8 @@ WAIT = 12
 
 @dataclass(frozen=True)
 class ReaderLimits:
-    """Limits of the process that decodes: bytes of address space, and seconds of processor time for one file, plus those
-    that depend on its size. By the wall clock it may take `WAIT` times as long, as a busy machine gives it little."""
+    """Limits of the process that decodes: bytes of address space, and seconds of processor time for one file, plus
+    those that depend on its size. By the wall clock it may take `WAIT` times as long, as on a busy machine."""
 
     memory: int = 1 << 30
     seconds: float = 5.0
