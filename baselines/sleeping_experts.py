@@ -85,13 +85,13 @@ class SleepingExperts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = np.asarray(features, np.float64)
         rows = np.concatenate([features, np.ones((len(features), 1))], axis=1)
         weights = self._weigh(self._find_memberships(features), slice(None))
-        total = np.zeros((len(rows), len(self.classes_)))
+        scores: Floats = np.full((len(rows), len(self.classes_)), 1e-12)  # for rows of which no learner says any class
         for group, (inverse, moments) in enumerate(zip(self.inverse_, self.moments_, strict=True)):
             known = rows @ inverse
             advice = (known @ moments / (1 + (known * rows).sum(axis=1, keepdims=True))).clip(0, 1)
-            total += weights[:, [group]] * advice
-        scores: Floats = total + 1e-12  # a row of which every learner is sure that it has no class
-        return scores / scores.sum(axis=1, keepdims=True)
+            scores += weights[:, [group]] * advice
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
 
     def predict(self, features: Floats) -> NDArray[Any]:
         """The likeliest class of each row, (n,)."""
