@@ -125,11 +125,16 @@ class Source:
         return not any(origin.generator for origin in self._list_origins())
 
     @property
+    def extra(self) -> str:
+        """The extra that every generator of the source requires; empty if one requires none."""
+        required = [find_requirement(origin.generator)[1] for origin in self._list_origins() if origin.generator]
+        return required[0] if required and all(required) else ""
+
+    @property
     def lacks(self) -> str:
-        """The extra to install if no generator of the source has the package that it requires, else empty."""
-        required = [find_requirement(origin.generator) for origin in self._list_origins() if origin.generator]
-        available = any(not package or find_spec(package) for package, _ in required)
-        return "" if available or not required else required[0][1]
+        """`extra` if its packages are not installed, else empty."""
+        packages = [find_requirement(origin.generator)[0] for origin in self._list_origins() if origin.generator]
+        return "" if any(not package or find_spec(package) for package in packages) else self.extra
 
     @property
     def downloads(self) -> bool:
