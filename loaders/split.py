@@ -12,11 +12,10 @@ import numpy as np
 from ..core.errors import BadData, UnknownName
 from ..core.files import get_cache_root
 from ..core.label_access import refuse_labels
-from ..core.text import format_count
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find_manifest
 from ..splits.manifest import Manifest
-from .acquire.source import Source, find_source
+from .acquire.source import Source, find_row_positions, find_source
 from .cache.store import Verify, is_intact, load_or_build_table, use_verify_mode
 from .part import Part
 
@@ -140,23 +139,6 @@ def make_split(manifest: Manifest, source: Source, rows: pa.Table, assigned: pa.
 def place_rows(assigned: pa.Table, rows: pa.Table, what: str) -> pa.Table:
     """Return a manifest's rows in ascending row id with `place`, the position of each in its source's table."""
     return assigned.append_column("place", [find_row_positions(assigned, rows, what)]).sort_by("row_id")
-
-
-def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
-    """Return the position of each manifest row in the source's table, which is in ascending row id, shape (rows,).
-    Raises `BadData` if a row is absent from the source or its content changed."""
-    known, ids = rows["row_id"].to_numpy(), assigned["row_id"].to_numpy()
-    positions: np.ndarray[Any, Any] = np.searchsorted(known, ids)
-    present = positions < len(known)
-    present[present] = known[positions[present]] == ids[present]
-    wrong = ~present
-    absent = int(wrong.sum())
-    wrong[present] = rows["check"].to_numpy()[positions[present]] != assigned["check"].to_numpy()[present]
-    if wrong.any():
-        first = ", ".join(f"{value:016x}" for value in ids[wrong][:3])
-        count = format_count(absent, "row is", "rows are")
-        raise BadData(f"{what}: {count} not in the source and {wrong.sum() - absent} changed (first: {first})")
-    return positions
 
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:

@@ -22,6 +22,7 @@ from ...core.label_access import refuse_labels
 from ...core.limits import GENERATED
 from ...core.plugins import find_definition, find_plugin_files, load_module, read_all_definitions, read_definition
 from ...core.progress import log_message
+from ...core.text import format_count
 from ...splits.manifest import FilePin, TreePin, UnpinnedFile
 from ...splits.rows import (
     compute_ids_and_repeats,
@@ -41,7 +42,9 @@ from .piecewise import build_in_pieces
 from .trees import fetch_tree, list_tree_paths
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 class _StrictModel(BaseModel):
@@ -125,7 +128,7 @@ class Source:
     def extra(self) -> str:
         """The extra that every generator of the source requires; empty if one requires none."""
         required = [find_requirement(origin.generator)[1] for origin in self._list_origins() if origin.generator]
-        return "" if not all(required) else next(iter(required), "")
+        return required[0] if required and all(required) else ""
 
     @property
     def lacks(self) -> str:
@@ -320,6 +323,25 @@ def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
     table = table.take(order).combine_chunks()
     table = table.append_column("row_id", [ids[order]]).append_column("check", [get_digest_prefixes(digests)[order]])
     return mark_repeated_inputs(table, np.sort(ids[repeated])), compute_set_digest(digests)
+
+
+def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> NDArray[np.int64]:
+    """Return the position of each manifest row in the source's table, which is in ascending row id, shape (rows,).
+    Raises `BadData` if a row is absent from the source or its content changed."""
+    import numpy as np
+
+    known, ids = rows["row_id"].to_numpy(), assigned["row_id"].to_numpy()
+    positions: NDArray[np.int64] = np.searchsorted(known, ids)
+    present = positions < len(known)
+    present[present] = known[positions[present]] == ids[present]
+    wrong = ~present
+    absent = int(wrong.sum())
+    wrong[present] = rows["check"].to_numpy()[positions[present]] != assigned["check"].to_numpy()[present]
+    if wrong.any():
+        first = ", ".join(f"{value:016x}" for value in ids[wrong][:3])
+        count = format_count(absent, "row is", "rows are")
+        raise BadData(f"{what}: {count} not in the source and {wrong.sum() - absent} changed (first: {first})")
+    return positions
 
 
 def read_source(path: Path) -> Source:

@@ -10,8 +10,7 @@ from ...core.progress import log_message
 from ...core.text import format_count, write_inline
 from ...splits.assignment import PARTS
 from ...splits.manifest import SplitDefinition
-from ..acquire.source import Source
-from ..split import find_row_positions
+from ..acquire.source import Source, find_row_positions
 
 if TYPE_CHECKING:
     import pyarrow as pa

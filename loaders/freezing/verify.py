@@ -17,8 +17,7 @@ from ...splits.audit import audit_split, is_same_audit
 from ...splits.catalogue import find_manifest, read_published_identities
 from ...splits.manifest import Manifest, add_given_labels
 from ...splits.rows import compute_row_digests, compute_row_ids, compute_set_digest, get_digest_prefixes
-from ..acquire.source import Source, find_source
-from ..split import find_row_positions
+from ..acquire.source import Source, find_row_positions, find_source
 from .freeze import write_audit
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +26,12 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download `file` of `repo` at `revision` (a full commit); the client resumes interrupted
     downloads. A pattern (`*.tar.gz`) selects the only file that matches."""
     from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     repo, name, revision = mirror["repo"], str(mirror["file"]), mirror["revision"]
     kind = mirror.get("type", "dataset")
     keep = target.parent / f"{target.name}.hub"
-    with translate_client_errors():
+    try:
         # The client sends this request once; without a network it would repeat others for half a minute.
         info: Any = HfApi().repo_info(repo, revision=revision, repo_type=kind)
         if is_pattern(name):
@@ -41,6 +40,14 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
                 raise MirrorFailed(f"{len(fit)} files match {name} instead of one ({', '.join(fit) or 'no match'})")
             name = fit[0]
         got = hf_hub_download(repo, name, revision=revision, repo_type=kind, local_dir=keep)
+    except list_client_errors() as error:
+        if is_disk_error(error):
+            raise
+        # This error only says that there is no local copy either; its cause has the actual failure.
+        why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
+        message = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
+        hint = " (HF_HUB_DISABLE_XET=1 disables the Xet store)" if isinstance(why, RuntimeError) else ""
+        raise MirrorFailed(message + hint) from error
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)
 
@@ -73,29 +80,10 @@ def list_data_set(repository: str, revision: str) -> tuple[str, dict[str, RepoFi
     return call_with_retries(attempt, f"{what} could not be listed")
 
 
-@contextmanager
-def translate_client_errors() -> Iterator[None]:
-    """Turn the exceptions of `huggingface_hub` for a failed request into `MirrorFailed`."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        yield
-    except list_client_errors() as error:
-        if is_disk_error(error):
-            raise
-        # This error only says that there is no local copy either; its cause has the actual failure.
-        why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
-        message = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
-        hint = " (HF_HUB_DISABLE_XET=1 disables the Xet store)" if isinstance(why, RuntimeError) else ""
-        raise MirrorFailed(message + hint) from error
-
-
 def list_client_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that `huggingface_hub` raises for a failed request.
+    """Return the exceptions that `huggingface_hub` raises for a failed request: errors of its HTTP library, OSErrors,
+    RuntimeErrors of the Xet store, and its error for an invalid name."""
+    import httpx2
+    from huggingface_hub.errors import HFValidationError
 
-    These are the errors of its HTTP library (another one in each major version, so found through the client's own
-    error), OSErrors, RuntimeErrors of the Xet store, and its error for an invalid name.
-    """
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-    return (HfHubHTTPError.__bases__[0], OSError, RuntimeError, HFValidationError)
+    return (httpx2.HTTPError, OSError, RuntimeError, HFValidationError)

@@ -65,8 +65,8 @@ def test_without_the_package_a_line_says_what_to_install(monkeypatch, tmp_path):
         SOURCE.write(tmp_path / "rows.arrow")
     with pytest.raises(Unavailable, match=line):  # where data cannot be had, as without a network, nothing else stops
         SOURCE.write(tmp_path / "rows.arrow")
-    assert SOURCE.lacks == "puzzles"
-    assert find_source("scan").lacks == ""
+    assert (SOURCE.extra, SOURCE.lacks) == ("puzzles", "puzzles")
+    assert find_source("scan").extra == ""
 
 
 def test_without_the_package_splits_are_unavailable_not_wrong(monkeypatch, cache):
