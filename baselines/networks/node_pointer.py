@@ -65,11 +65,14 @@ def read_graphs(source: Tensor, copies: Tensor) -> Graphs:
     edges = flat.scatter_add(-1, position, pair.long()).clamp(max=1)
     weights = flat.scatter_reduce(-1, position, weight, "amax")
     alone = torch.zeros_like(names).scatter_add(-1, node, (first & ~pair).long())
-    return Graphs(names, alone, edges.unflatten(-1, (count, count)), weights.unflatten(-1, (count, count)))
+    square = *names.shape, count
+    return Graphs(names, alone, edges.view(square), weights.view(square))
 
 
 class Network(TextNetwork):
     """One set of weights for all rounds. An answer is the word of a node; the end of the text follows the last node."""
+
+    copies: Tensor
 
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
