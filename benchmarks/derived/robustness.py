@@ -1,7 +1,7 @@
 """Effective robustness: OOD accuracy beyond what in-distribution accuracy predicts.
 
-Across models, OOD accuracy is close to a linear function of ID accuracy on logit axes (Taori et al., NeurIPS 2020;
-Miller et al., ICML 2021). The line is fitted by least squares over baselines,
+Across models, OOD accuracy is close to a linear function of ID accuracy on logit axes (Taori et al., NeurIPS 2020) or
+probit axes (Miller et al., ICML 2021). The line is fitted by least squares over baselines,
 
     logit(ood) = intercept + slope logit(id)
 

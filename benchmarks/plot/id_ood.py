@@ -1,5 +1,5 @@
-"""OOD against ID scores on logit axes, where many models tend to fall on a line (Taori et al., NeurIPS 2020; Miller et
-al., ICML 2021): a model above the line is more robust than its ID score predicts."""
+"""OOD against ID scores on logit axes, where many models tend to fall on a line (Taori et al., NeurIPS 2020; on probit
+axes Miller et al., ICML 2021): a model above the line is more robust than its ID score predicts."""
 
 from __future__ import annotations
 
