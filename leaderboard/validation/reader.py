@@ -232,7 +232,7 @@ def _check_schema(got: pa.Schema, expected: ExpectedTable) -> pa.Schema:
         elif kinds[0] != plain[name]:
             findings.append(("parquet-type", f"is {str(kinds[0])[:80]!r}, expected {expected.columns[name]!r}", name))
     if findings:
-        raise FileRejected(findings[:20])
+        raise FileRejected(findings)
     return pa.schema(plain | ({} if scores is None else {"scores": scores}))
 
 

@@ -188,10 +188,13 @@ def first(table: pa.Table, name: str, value) -> pa.Table:
     return column(table, name, pa.array([value, *values[1:]], table[name].type))
 
 
-def scored_with(table: pa.Table, share: float, classes: int = 97) -> pa.Table:
-    """The table with the same `share` of probability for each class."""
+def scored_with(table: pa.Table, share: float, classes: int = 97, first_row: bool = True) -> pa.Table:
+    """The table with the same `share` of probability for each class; the first row may have none."""
+    missing = np.arange(table.num_rows) < (0 if first_row else 1)
     flat = pa.array(np.full(table.num_rows * classes, share, np.float32))
-    return table.append_column("scores", pa.FixedSizeListArray.from_arrays(flat, classes))
+    return table.append_column(
+        "scores", pa.FixedSizeListArray.from_arrays(flat, classes, mask=pa.array(missing, pa.bool_()))
+    )
 
 
 def as_list(table: pa.Table) -> pa.Table:
@@ -250,6 +253,11 @@ def test_a_wrong_cell_is_refused_with_what_and_where(look, good, name, value, pr
         (lambda table: scored_with(table, 0.5), "value-scores", "rows are not probabilities"),
         (lambda table: scored_with(table, float("nan")), "value-scores", "rows are not probabilities"),
         (lambda table: scored_with(table, -1 / 97), "value-scores", "rows are not probabilities"),
+        (
+            lambda table: scored_with(table, 1 / 97, first_row=False),
+            "value-scores",
+            "scores are missing for some rows: give them for all",
+        ),
         (lambda table: scored_with(table, 0.5, 2), "parquet-type", "expected a fixed-size list of 97 floats"),
         (lambda table: as_list(scored_with(table, 1 / 97)), "parquet-type", "is list<"),
         (lambda table: table.drop(["seed"]), "parquet-column", "is missing"),
@@ -370,6 +378,33 @@ def test_every_problem_is_told_at_once_with_file_column_and_row(look, good):
         "what": "part id_test, seed 0: 1 unknown row ids (first 0000000000000007)",
         "remedy": "predict every row once, for every seed and candidate",
     }
+
+
+def test_rows_of_nothing_and_missing_values_are_named_by_their_row_and_long_names_cut(look, good):
+    """A candidate's name is shown up to 60 characters, so that what a stranger wrote fills no page."""
+    foreign = changed(good, lambda card, table: (card, first(table.slice(0, 9), "candidate", "x" * 99)))
+    table = pq.read_table(io.BytesIO(foreign.predictions))
+    problems = {item.name: item for item in refused(look, foreign.packed())}
+    named = problems["rows-of-nothing"]
+    assert (named.row, named.what) == (
+        f"{table['row_id'][0].as_py():016x}",
+        f"part 'id_test', seed 0, candidate '{'x' * 60}..': not in this run",
+    )
+    (missing,) = (
+        item
+        for item in refused(look, changed(good, lambda card, table: (card, first(table, "candidate", None))).packed())
+        if item.name == "value-missing"
+    )
+    assert (missing.column, missing.row) == ("candidate", f"{table['row_id'][0].as_py():016x}")
+
+
+def test_a_candidate_without_all_rows_is_named(look, good):
+    def add_candidate(card, table):
+        two = [*card["model"]["candidates"], "y" * 99]
+        return within(card, "model", candidates=two), table
+
+    problems = refused(look, changed(good, add_candidate).packed())
+    assert any(f"seed 0, candidate {'y' * 60}..: " in item.what for item in problems), problems
 
 
 def test_many_problems_are_counted_and_some_of_each_file_told(look, good):
