@@ -16,6 +16,7 @@ import pyarrow as pa
 from ...core.draws import draw_below
 from .scan import VERBS, list_commands
 
+SEED_MAKES = "which names the verbs of training have"
 ALONE = "jump"
 """The verb whose combinations are the test: they are not renamed."""
 

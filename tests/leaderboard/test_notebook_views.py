@@ -6,7 +6,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from farshift.benchmarks.comparison.compare import Comparison
+from farshift.benchmarks.comparison.compare import Comparison, Difference
 from farshift.benchmarks.scoring.record import ViewScores
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.leaderboard.client import Standings
@@ -14,7 +14,7 @@ from made_tables import entry, snapshot
 from records import estimate, record
 
 NASTY = "<img src=x onerror=alert(1)> & \"it\" 'is'"
-DIFFERENCE = {"value": 0.2, "low": 0.1, "high": 0.3, "distinguishable": True, "row_se": 0.01}
+DIFFERENCE = Difference(0.2, 0.1, 0.3, True)
 
 
 def score():
@@ -23,17 +23,12 @@ def score():
 
 
 def comparison():
-    gap = {"n/a": f"no {NASTY}", "distinguishable": None}
-    return Comparison.from_dict(
-        {
-            "benchmark": "scan/length",
-            "left": NASTY,
-            "right": "lstm",
-            "seeds": {"left": 3, "right": 1},
-            "difference": {"id": DIFFERENCE, "ood": DIFFERENCE | {"distinguishable": None}, "gap": gap},
-            "interval": f"paired, {NASTY}",
-        }
-    )
+    difference = {
+        "id": DIFFERENCE,
+        "ood": replace(DIFFERENCE, distinguishable=None),
+        "gap": NotAvailable(f"no {NASTY}"),
+    }
+    return Comparison("scan/length", NASTY, "lstm", {"left": 3, "right": 1}, difference, f"paired, {NASTY}")
 
 
 def board():
