@@ -14,7 +14,7 @@ from made_tables import entry, snapshot
 from records import estimate, record
 
 NASTY = "<img src=x onerror=alert(1)> & \"it\" 'is'"
-DIFFERENCE = Difference(0.2, 0.1, 0.3, True)
+DIFFERENCE = Difference(0.2, 0.1, 0.3, True, {"value": 0.2, "low": 0.1, "high": 0.3, "row_se": 0.01})
 
 
 def score():
