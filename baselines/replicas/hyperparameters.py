@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import ModelError
+from ...core.errors import ModelError, UnknownName
 
 
 class Hyperparameters(nn.Module):
@@ -34,13 +34,17 @@ class Hyperparameters(nn.Module):
     def __getitem__(self, name: str) -> Any:
         if name in self.common:
             return self.common[name]
-        value: Tensor = getattr(self, f"of_{name}")
-        return value.to(self.dtype)
+        return self._read(name).to(self.dtype)
 
     def exact(self, name: str) -> list[float]:
         """The K values of a float setting as they were given."""
+        return [float(item) for item in self._read(name).tolist()]
+
+    def _read(self, name: str) -> Tensor:
+        if name not in self.names:
+            raise UnknownName("setting", name, self)
         value: Tensor = getattr(self, f"of_{name}")
-        return [float(item) for item in value.tolist()]
+        return value
 
     def on(self, name: str, like: Tensor) -> Tensor:
         """A float setting (K,) with as many axes as `like`, so that it broadcasts."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...core.errors import BadDefinition
 from ...core.plugins import load_module
 from ..layers.hidden import mark_hidden
 from ..replicas.hyperparameters import Hyperparameters
@@ -55,6 +56,8 @@ class ReplicaStack(nn.Module):
         about = AlgorithmContext(algorithm, self.names, task, sizes.outputs, data, steps, sizes)
         plugin = load_module("baselines/algorithms", algorithm, "algorithm")
         check_settings(algorithm, getattr(plugin, "LIMITS", {}), self.hyperparameters)
+        if not hasattr(plugin, "Algorithm"):
+            raise BadDefinition(f"{plugin.__file__} has no class Algorithm")
         self.algorithm: Algorithm = plugin.Algorithm(self.hyperparameters, about)
         self._move_module(self.algorithm, device, dtype)
         self.rng = Rng(self.keys)

@@ -19,7 +19,9 @@ any other statistic has a state, a dictionary of arrays that is sufficient to co
     compute(state) -> float                  NaN if it is undefined
 
 `answers` are complete (`Answers.fill_missing`): a row without a prediction, because the model abstained or failed, has
-a wrong answer.
+a wrong answer. For every metric of the package tests/benchmarks/test_metrics_laws.py checks that merging parts gives
+the value of the whole, that right answers give the best bound (or NaN), only missing ones the worst, no rows NaN, and
+that a missing answer is never better than a given one.
 
 A statistic may have options that the benchmark sets, and may read fields of the rows other than the label:
 
@@ -63,6 +65,7 @@ from ._base import add_states
 from ._groups import find_memberships
 
 NO_COLUMNS: Columns = MappingProxyType({})
+REQUIRED = ("VERSION", "TASKS", "NEEDS", "BETTER", "BOUNDS")
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,9 @@ def find_metric(name: str, version: int | None = None, options: Mapping[str, Any
     """Return the metric called `name`; raises an error for another version than the installed one, or invalid
     options."""
     metric_module = load_module("benchmarks/metrics", name, "metric")
+    lacking = [constant for constant in REQUIRED if not hasattr(metric_module, constant)]
+    if lacking:
+        raise BadDefinition(f"{metric_module.__file__} has no {', '.join(lacking)}: add it at the top")
     if version is not None and version != metric_module.VERSION:
         raise FarshiftError(f"metric {name}@{version} is required, but version {metric_module.VERSION} is installed")
     parsed = _parse_options(metric_module, name, options or {})

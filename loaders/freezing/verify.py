@@ -105,7 +105,10 @@ def _prove_manifest(manifest: Manifest, source: Source, rows: pa.Table) -> None:
     published = read_published_identities().get(manifest.full_name, "")
     shipped = manifest.folder.is_relative_to(PACKAGE)
     if published != manifest.identity and (shipped or published):
-        raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")
+        raise BadData(
+            f"{manifest.full_name}: manifests.lock has another identity, or none: a new split is built in the "
+            "repository without --out"
+        )
 
 
 def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:

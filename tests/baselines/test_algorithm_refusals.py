@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.core.errors import ModelError
+from farshift.core.errors import BadDefinition, ModelError, UnknownName
 
 from .small_sequences import training as read_texts
 from .small_stacks import CLASSES, begun, rows, wide_rows
@@ -111,3 +111,26 @@ def test_entities_that_are_no_inputs_are_refused() -> None:
 @pytest.mark.parametrize("name", ["swa", "wise_ft", "jtt", "useful", "forward_correction", "confident_learning"])
 def test_a_training_of_one_step_cannot_be_parted(name: str) -> None:
     check_refused(lambda: begun(name, {}, steps=1), "has 1 step: give 2 or more|more steps|2 steps or more")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("SETTINGS = {}\n", BadDefinition, r"bare\.py has no class Algorithm$"),
+        (
+            "from farshift.baselines.algorithms import EmpiricalRisk\n\nSETTINGS = {'beta': 1.0}\n\n\n"
+            "class Algorithm(EmpiricalRisk):\n"
+            "    def __init__(self, hyperparameters, about):\n"
+            "        super().__init__(hyperparameters, about)\n"
+            "        hyperparameters['betta']\n",
+            UnknownName,
+            "no setting named 'betta': did you mean beta",
+        ),
+    ],
+)
+def test_a_flaw_in_an_algorithm_of_ones_own_is_named(text, error, words, tmp_path, monkeypatch):
+    (tmp_path / "baselines" / "algorithms").mkdir(parents=True)
+    (tmp_path / "baselines" / "algorithms" / "bare.py").write_text(text)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    with pytest.raises(error, match=words):
+        begun("bare", {})

@@ -7,6 +7,7 @@ import pytest
 from farshift import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
+from farshift.core.errors import BadDefinition
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,12 @@ def test_chance_is_the_score_of_all_guesses_on_all_classes(name, classes):
 def test_a_metric_says_whether_it_is_a_smooth_function_of_the_rows():
     assert find_metric("accuracy").smooth
     assert not find_metric("worst_group_accuracy", options={"by": ["site"]}).smooth
+
+
+def test_a_metric_of_ones_own_without_its_constants_is_refused_by_its_file(tmp_path, monkeypatch):
+    folder = tmp_path / "benchmarks" / "metrics"
+    folder.mkdir(parents=True)
+    (folder / "bare.py").write_text('VERSION = 1\nTASKS = ("classification",)\n')
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    with pytest.raises(BadDefinition, match=r"bare\.py has no NEEDS, BETTER, BOUNDS: add it at the top$"):
+        find_metric("bare")
