@@ -198,7 +198,7 @@ def _judge_difference(estimate: Estimate, single: bool) -> Difference | NotAvail
 @dataclass(frozen=True)
 class Difference(Interval):
     """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a
-    run has a single seed. detail: the rest of the record, such as the standard errors and the number of rows."""
+    run has a single seed. detail: the estimate as JSON, with its standard errors and number of rows."""
 
     distinguishable: bool | None
     detail: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
