@@ -136,7 +136,7 @@ def record_outcome(outcome: Outcome, evidence: Evidence, quick: Outcome | None =
     if outcome.form != "full":
         raise FarshiftError(f"claim {claim.name}: only a full outcome can be recorded, and this one is {outcome.form}")
     files = [
-        record_run(run, home / claim.name / name, several=True)
+        record_run(run, home / claim.name / name)
         for name, run in evidence.runs.items()
         if not claim.runs[name].recorded
     ]

@@ -54,14 +54,19 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's, and
-        whether these are trained too: `erm (efficientnet-lite0, fine-tuned)`."""
+        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's, whether
+        these are trained too, and from how many settings one is chosen: `erm (efficientnet-lite0, fine-tuned)`,
+        `erm (efficientnet-lite0, 8 settings)`."""
         weights, shipped = self.weights, find_recipe(self.recipe.name).for_budget(self.budget.name)
-        if not weights or weights == list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
-            swapped = self.recipe.network != shipped.network and not self.recipe.published
-            return f"{self.recipe.name} ({self.recipe.network})" if swapped else self.recipe.name
-        tuned = ["fine-tuned"] if self.recipe.network == "pretrained" != shipped.network else []
-        return f"{self.recipe.name} ({', '.join([*map(format_weights_name, weights), *tuned])})"
+        details = []
+        if weights and weights != list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
+            tuned = ["fine-tuned"] if self.recipe.network == "pretrained" != shipped.network else []
+            details = [*map(format_weights_name, weights), *tuned]
+        elif self.recipe.network != shipped.network and not self.recipe.published:
+            details = [self.recipe.network]
+        if len(self.settings) > 1:
+            details.append(f"{len(self.settings)} settings")
+        return f"{self.recipe.name} ({', '.join(details)})" if details else self.recipe.name
 
     @property
     def weights(self) -> list[str]:

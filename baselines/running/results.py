@@ -84,18 +84,20 @@ def read_result_card(benchmark: str, name: str, home: Path = HOME) -> dict[str, 
     return card
 
 
-def record_run(run: Run | Path | str, home: Path | None = None, *, several: bool = False) -> Path:
+def record_run(run: Run | Path | str, home: Path | None = None) -> Path:
     """Write a finished run of a baseline into `home`, by default the package's folder for the run's budget; return the
-    file. Records the last candidate of a run with one setting or, with `several`, of each setting: `BadRun` for a run
-    with more candidates."""
+    file. Records the last candidate of each setting: `BadRun` for a run with more candidates."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     run = run if isinstance(run, Run) else read_run(run)
     if run.card.model.kind != "baseline":
         raise BadRun(f"{run.path} is a run of {run.model}, which is not a baseline")
-    if run.candidates != (ONLY,) and not (several and run.candidates == run.finals):
-        raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only a run with one can be recorded")
+    if run.candidates not in ((ONLY,), run.finals):
+        raise BadRun(
+            f"{run.path} has the candidates {', '.join(run.candidates)}: only a run with one for each setting can be "
+            "recorded"
+        )
     benchmark = find_benchmark(run.benchmark)
     _check_identity(benchmark, run.card.to_dict(), str(run.path))
     card = run.card.to_dict()

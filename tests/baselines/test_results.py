@@ -51,6 +51,16 @@ def test_a_recorded_result_scores_as_the_run_did(run, tmp_path):
     assert file.stat().st_size < (run.path / "predictions.parquet").stat().st_size / 10
 
 
+def test_a_search_is_recorded_with_every_setting_under_a_name_of_its_own(tmp_path):
+    settings = {"slow": {"lr": 0.0001}, "fast": {"lr": 0.01}}
+    run = run_baseline("mlp", ON, seeds=[0, 1], steps=4, settings=settings, selection="id_val", out=tmp_path / "run")
+    record_run(run, tmp_path)
+    again = find_recorded_run(ON, "mlp (2 settings)", tmp_path)
+    assert again.candidates == run.candidates == ("slow/last", "fast/last")
+    first, second = fs.score(run), fs.score(again)
+    assert (first.ood, first.selections) == (second.ood, second.selections)
+
+
 def test_a_recorded_result_holds_no_row_ids(run, tmp_path):
     assert pq.read_schema(record_run(run, tmp_path)).names == ["part", "seed", "prediction", "status"]
 

@@ -103,7 +103,7 @@ def test_wise_ft_starts_from_clip_s_zero_shot_head(go):
 def test_weights_that_settings_name_are_on_the_card_with_those_of_a_teacher(go):
     both = '[other]\nweights = "./resnet"\n[taught]\nteacher_weights = "./resnet"\n'
     run = read_run(go("weak-to-strong", "--fine-tune", "./vit", settings=both))
-    assert run.model == "weak-to-strong (resnet, vit, fine-tuned)"
+    assert run.model == "weak-to-strong (resnet, vit, fine-tuned, 2 settings)"
     assert [item["name"] for item in more(run)["pretrained"]] == ["resnet", "vit"]
     assert len({item["digest"] for item in more(run)["pretrained"]}) == 2
     assert more(run)["settings"] == {"other": {"weights": "resnet"}, "taught": {"teacher_weights": "resnet"}}
