@@ -23,7 +23,7 @@ from ...splits.manifest import FilePin, TreePin, UnpinnedFile
 from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_hidden, is_pattern
 from ..files.reader_errors import convert_reader_errors
-from ..mirrors.hub import list_data_set
+from ..mirrors.hub import find_commit, list_data_set
 from ..readers._table_files import open_parquet
 from ..readers.listed_files import find_common_folder
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
@@ -286,7 +286,8 @@ def _pin_files(paths: Iterable[Path]) -> list[FilePin]:
 def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
     """Return the files of data set `repo` that match one of the patterns, at the commit that `revision` (a branch, tag
     or commit) currently names. Raises `BadDefinition` if there is none, `Unavailable` if the Hub cannot be reached."""
-    commit, files = list_data_set(repo, revision)
+    commit = find_commit(repo, revision)
+    files = list_data_set(repo, commit)
     absent: list[str] = []
     chosen = choose_paths([path for path in files if path in patterns or not is_hidden(path)], patterns, absent)
     if absent:

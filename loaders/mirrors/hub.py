@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import Unavailable, get_first_line
 from ...core.files import is_offline
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 NETWORK = True
+
+T = TypeVar("T")
 
 
 def describe(mirror: dict[str, Any]) -> str:
@@ -52,22 +55,41 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     shutil.rmtree(keep, ignore_errors=True)
 
 
-def list_data_set(repository: str, revision: str) -> tuple[str, dict[str, RepoFile]]:
-    """Return the commit that a data set's revision (a branch, tag or commit) names now, and its files by path. Raises
-    `Unavailable` if the Hub refuses, or does not answer in several tries."""
-    import httpx2
+def find_commit(repository: str, revision: str) -> str:
+    """Return the commit that a data set's revision (a branch, tag or commit) names now. Raises `Unavailable` if the Hub
+    refuses, or does not answer in several tries."""
     from huggingface_hub import HfApi
+
+    return _ask(f"{repository}@{revision}", lambda: str(HfApi().dataset_info(repository, revision=revision).sha))
+
+
+def list_data_set(repository: str, commit: str, folder: str = "") -> dict[str, RepoFile]:
+    """Return the files in a folder of a data set at a commit, and in its folders, by path; none if there is no such
+    folder. Raises `Unavailable` as `find_commit`."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import EntryNotFoundError
     from huggingface_hub.hf_api import RepoFile
 
-    what = f"Hub {repository}@{revision}"
-    if is_offline():
-        raise Unavailable(f"{what} was not requested: FARSHIFT_OFFLINE is set")
-
-    def attempt() -> tuple[str, dict[str, RepoFile]]:
+    def list_files() -> dict[str, RepoFile]:
+        tree = HfApi().list_repo_tree(repository, folder or None, revision=commit, repo_type="dataset", recursive=True)
         try:
-            commit = str(HfApi().dataset_info(repository, revision=revision).sha)
-            entries = HfApi().list_repo_tree(repository, revision=commit, repo_type="dataset", recursive=True)
-            return commit, {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
+            return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
+        except EntryNotFoundError:
+            return {}
+
+    return _ask(f"{repository}@{commit[:12]}", list_files)
+
+
+def _ask(what: str, request: Callable[[], T]) -> T:
+    """What the Hub answers to a request, sent again where it may succeed later; `Unavailable` where it does not."""
+    import httpx2
+
+    if is_offline():
+        raise Unavailable(f"Hub {what} was not requested: FARSHIFT_OFFLINE is set")
+
+    def attempt() -> T:
+        try:
+            return request()
         except list_client_errors() as error:
             reason = f"{type(error).__name__}: {get_first_line(error)}"
             answer = getattr(error, "response", None)
@@ -75,9 +97,9 @@ def list_data_set(repository: str, revision: str) -> tuple[str, dict[str, RepoFi
                 raise TransientError(reason, parse_retry_after(answer.headers.get("Retry-After"))) from error
             if isinstance(error, httpx2.TransportError):
                 raise TransientError(reason) from error
-            raise Unavailable(f"{what} could not be listed: {reason}") from error
+            raise Unavailable(f"Hub {what} could not be listed: {reason}") from error
 
-    return call_with_retries(attempt, f"{what} could not be listed")
+    return call_with_retries(attempt, f"Hub {what} could not be listed")
 
 
 def list_client_errors() -> tuple[type[Exception], ...]:

@@ -10,19 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from ...core.errors import FarshiftError, Unavailable
 from ..files.patterns import expand_numbers, find_files, is_hidden, is_pattern, select_paths
-from ..mirrors.hub import list_data_set
+from ..mirrors.hub import find_commit, list_data_set
 from .files import File, FolderFile, HttpFile
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoFile
-
-    ListFiles = Callable[[str, str], tuple[str, dict[str, RepoFile]]]
 
 Source = str | Path | Sequence[str | Path]
 """A folder, a file or a pattern of files (`files/patterns.py`), local, on the web or on the Hub; or several of them."""
@@ -47,11 +42,11 @@ def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
     for location in locations:
         if any(letter < " " for letter in location):
             raise FarshiftError(f"{location!r} is not a path or address: it has control characters")
-    list_files = cache(list_data_set)  # all paths of a revision have the same commit
-    if isinstance(source, str | Path) and (export := _find_export(str(source), list_files)) is not None:
+    get_commit = cache(find_commit)  # all paths of a revision have the same commit
+    if isinstance(source, str | Path) and (export := _find_export(str(source), get_commit)) is not None:
         return export
     where = ", ".join(locations)
-    files = tuple(file for location in locations for file in _open_files(location, list_files))
+    files = tuple(file for location in locations for file in _open_files(location, get_commit))
     if not files:
         raise Unavailable(f"{where}: there are no files")
     if not all(_is_parquet(file.name) for file in files):
@@ -62,12 +57,12 @@ def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
     return files
 
 
-def _find_export(source: str, list_files: ListFiles) -> ExportFolder | None:
+def _find_export(source: str, get_commit: Callable[[str, str], str]) -> ExportFolder | None:
     """The export at `source`, if it looks like one."""
     if _is_parquet(source):
         return None
     if source.startswith("hf://"):
-        folder, listed = _list_hub_files(source, list_files)
+        folder, listed = _list_hub_files(source, get_commit)
         files = {path.rpartition("/")[2]: file for path, file in listed.items()}
 
         def find_file(name: str, size: int | None) -> File:
@@ -87,10 +82,10 @@ def _find_export(source: str, list_files: ListFiles) -> ExportFolder | None:
     return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / MANIFEST).is_file() else None
 
 
-def _open_files(source: str, list_files: ListFiles) -> Iterator[File]:
+def _open_files(source: str, get_commit: Callable[[str, str], str]) -> Iterator[File]:
     """The files with rows at `source`."""
     if source.startswith("hf://"):
-        _, files = _list_hub_files(source, list_files)
+        _, files = _list_hub_files(source, get_commit)
         yield from (file for path, file in files.items() if _is_parquet(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
@@ -126,9 +121,10 @@ def _is_parquet(name: str) -> bool:
     return path.endswith(".parquet") and not path.endswith(_INDEX)
 
 
-def _list_hub_files(address: str, list_files: ListFiles) -> tuple[str, dict[str, HttpFile]]:
+def _list_hub_files(address: str, get_commit: Callable[[str, str], str]) -> tuple[str, dict[str, HttpFile]]:
     """The address at the commit of its revision (by default `main`), and the files that match its path or pattern, or
-    are in the folder that it names, by path in the data set."""
+    are in the folder that it names, by path in the data set. Lists no folder but that, or the pattern's last without a
+    wildcard."""
     from huggingface_hub import hf_hub_url
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
@@ -138,8 +134,14 @@ def _list_hub_files(address: str, list_files: ListFiles) -> tuple[str, dict[str,
             f"{address} is not an address of files: use hf://datasets/owner/name@revision/path/*.parquet"
         )
     repository, pattern = match[1], (match[3] or "").rstrip("/")
-    commit, listed = list_files(repository, unquote(match[2] or "main"))
+    commit = get_commit(repository, unquote(match[2] or "main"))
     name = f"hf://datasets/{repository}@{commit[:12]}/{pattern}"
+    is_file = is_pattern(pattern) or _is_parquet(pattern)
+    listed = {} if is_file else list_data_set(repository, commit, pattern)
+    if not listed:
+        folders = pattern.split("/")[:-1]
+        folder = "/".join(takewhile(lambda step: not is_pattern(step), folders))
+        listed = list_data_set(repository, commit, folder)
     if not pattern or any(path.startswith(f"{pattern}/") for path in listed):
         pattern = f"{pattern}/*".lstrip("/")
     headers = build_hf_headers(library_name="farshift")

@@ -132,6 +132,15 @@ def test_what_is_not_on_the_hub_is_one_error(faulty, address):
     assert "\n" not in str(refused.value)
 
 
+def test_of_a_data_set_only_the_folder_with_the_rows_is_listed(faulty):
+    faulty.restock()
+    for address in (faulty.address("parquet", how="hf"), faulty.address("shards", how="hf")):
+        faulty.hub.requests.clear()
+        stream(faulty.name, faulty.part.name, address)
+        listed = [request.path.partition("/tree/")[2] for request in faulty.hub.requests if "/tree/" in request.path]
+        assert {path.partition("/")[2] for path in listed} <= {address.split("/")[5]}
+
+
 def opened(shop: Shop, sort: str):
     shop.restock()
     return stream(shop.name, shop.part.name, shop.address(sort), memory={"shards": 1 << 18, "parquet": 1 << 15}[sort])
