@@ -1,7 +1,8 @@
-"""Compute the rank sets of recorded results, and the shares of wrong labels that they memorised, for
-docs/results.md: this needs the data, and the pages do not.
+"""Compute the rank sets of recorded results, the shares of wrong labels that they memorised, and means over PACS' domains
+by selection rule, for docs/results.md: this needs the data, and the pages do not.
 
-python .ci/pages/rank_sets.py [BENCHMARK ..]    compute those of some benchmarks anew, by default of all stored ones
+python .ci/pages/rank_sets.py [BENCHMARK ..]    compute those of some benchmarks anew, by default of all stored ones;
+                                                `pacs` stands for the means over its domains
 
 ranks.json has for each benchmark the digests of the results that were ranked: the page shows no rank set of others.
 """
@@ -17,14 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from farshift.baselines.running.recorded_scores import find_undertrained, read_recorded_scores
-from farshift.baselines.running.results import digest_result, find_recorded_run
+from farshift.baselines.running.results import digest_result, find_recorded_run, list_results
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.comparison.compare import Side
+from farshift.benchmarks.statistics.aggregate import Scale, aggregate
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from farshift.benchmarks.statistics.ranks import compute_rank_sets
+from farshift.benchmarks.statistics.sample import Sample
 
 STORE = Path(__file__).with_name("ranks.json")
+PACS = tuple(f"pacs/{domain}" for domain in ("art_painting", "cartoon", "photo", "sketch"))
+ENCODED, SEARCHED = " (efficientnet-lite0)", " (efficientnet-lite0, 8 settings)"
+RULES = ("training_domain_val", "leave_one_group_out", "test_domain_val")
+"""DomainBed's selection methods."""
 
 
 @cache
@@ -50,6 +57,40 @@ def read_memorised(benchmark: str) -> dict[str, list[float]]:
     """The share of wrong training labels given back, with its interval, by ranked result; empty if none are stored."""
     found: dict[str, list[float]] = _read_stored(benchmark).get("memorised", {})
     return found
+
+
+@cache
+def list_searched() -> list[str]:
+    """The recipes that are recorded with eight settings on every domain of PACS."""
+    models = set.intersection(*({name for on, name in list_results() if on == domain} for domain in PACS))
+    return sorted(name.removesuffix(SEARCHED) for name in models if name.endswith(SEARCHED))
+
+
+def digest_searched() -> str:
+    """A digest of the results that `compute_means` takes."""
+    names = [name + suffix for name in list_searched() for suffix in (SEARCHED, ENCODED)]
+    return sha256("\n".join(digest_results(domain, names) for domain in PACS).encode()).hexdigest()
+
+
+def read_means() -> dict[str, dict[str, list[float]]]:
+    """By rule (`default`: the recipe's own settings), then recipe: the mean over PACS' domains, and its interval."""
+    stored: dict[str, Any] = json.loads(STORE.read_text("utf-8")).get("pacs", {})
+    return stored["means"] if stored.get("results") == digest_searched() else {}
+
+
+def compute_means() -> dict[str, Any]:
+    """The mean OOD accuracy over PACS' domains of each searched recipe by each rule, and with its own settings."""
+
+    def sample(domain: str, recipe: str, rule: str) -> Sample:
+        side = Side(find_recorded_run(domain, recipe + (SEARCHED if rule else ENCODED)))
+        return side.rows("ood", rule).by(side.metric)
+
+    means = {}
+    for rule in ("", *RULES):
+        samples = {domain: {name: sample(domain, name, rule) for name in list_searched()} for domain in PACS}
+        rows = aggregate(samples, dict.fromkeys(PACS, Scale(0, 1))).rows
+        means[rule or "default"] = {row.entry: [row.mean.value, row.mean.low, row.mean.high] for row in rows}
+    return {"results": digest_searched(), "means": means}
 
 
 def _read_stored(benchmark: str) -> dict[str, Any]:
@@ -80,8 +121,8 @@ def _estimate_memorised(benchmark: str, names: list[str]) -> dict[str, Any]:
 if __name__ == "__main__":
     stored = json.loads(STORE.read_text("utf-8"))
     for benchmark in sys.argv[1:] or sorted(stored):
-        if not list_ranked(benchmark):
+        if benchmark != "pacs" and not list_ranked(benchmark):
             sys.exit(f"{benchmark}: no recorded result learnt the task in distribution, so none is ranked")
-        stored[benchmark] = compute_ranks(benchmark)
+        stored[benchmark] = compute_means() if benchmark == "pacs" else compute_ranks(benchmark)
         lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)]
         STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

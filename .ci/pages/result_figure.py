@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import log
+from math import ceil, floor, log
 
 from farshift.baselines.running.recorded_scores import RecordedScore
 from farshift.baselines.running.results import get_recipe_name
@@ -50,11 +50,15 @@ def draw_robustness(heads: Mapping[str, Mapping[int, RecordedScore]], line: Line
 
     heads: the scores by the layers of the network, which are the size of the dot, by what has one colour."""
 
+    known = [score for scores in heads.values() for score in scores.values()]
+    left, right = _enclose(*(end for score in known for end in (score.id.low, score.id.high)))
+    bottom, top = _enclose(*(end for score in known for end in (score.ood.low, score.ood.high)))
+
     def to_x(share: float) -> float:
-        return 50 + 900 * (_logit(share) - _logit(0.79))
+        return 50 + 520 * (_logit(share) - _logit(left / 100)) / (_logit(right / 100) - _logit(left / 100))
 
     def to_y(share: float) -> float:
-        return 320 - 220 * (_logit(share) - _logit(0.45))
+        return 326 - 302 * (_logit(share) - _logit(bottom / 100)) / (_logit(top / 100) - _logit(bottom / 100))
 
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 590 360" width="590" height="360" '
@@ -62,15 +66,15 @@ def draw_robustness(heads: Mapping[str, Mapping[int, RecordedScore]], line: Line
         '<rect width="100%" height="100%" fill="white"/>',
         '<text x="50" y="356">ID accuracy (%)</text><text x="50" y="14">OOD accuracy (%)</text>',
     ]
-    for value in range(80, 88):
+    for value in range(left, right + 1):
         x = to_x(value / 100)
         parts.append(f'<path d="M{x:.1f} 24V326" stroke="#eee"/>')
         parts.append(f'<text x="{x:.1f}" y="340" text-anchor="middle" fill="#595959">{value}</text>')
-    for value in range(45, 76, 5):
+    for value in range(-(-bottom // 5) * 5, top + 1, 5):
         y = to_y(value / 100)
         parts.append(f'<path d="M50 {y:.1f}H570" stroke="#ddd"/>')
         parts.append(f'<text x="44" y="{y + 3:.1f}" text-anchor="end" fill="#595959">{value}</text>')
-    ends = [(low, line.ood(_logit(low))) for low in (0.80, 0.87)]
+    ends = [(share / 100, line.ood(_logit(share / 100))) for share in (left + 1, right - 1)]
     path = "L".join(f"{to_x(low):.1f} {to_y(high):.1f}" for low, high in ends)
     parts.append(f'<path d="M{path}" stroke="#595959" stroke-dasharray="4 3"/>')
     for number, ((name, scores), colour) in enumerate(zip(heads.items(), (BLUE, VERMILION, GREEN), strict=True)):
@@ -83,6 +87,11 @@ def draw_robustness(heads: Mapping[str, Mapping[int, RecordedScore]], line: Line
             parts.append(f'<path d="{across}{along}" stroke="{colour}" stroke-opacity="0.4"/>')
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{1 + layers / 11:.1f}" fill="{colour}"/>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _enclose(*shares: float) -> tuple[int, int]:
+    """The ends of an axis, in percent: whole numbers around all of some shares."""
+    return floor(100 * min(shares)), ceil(100 * max(shares))
 
 
 def _logit(share: float) -> float:
