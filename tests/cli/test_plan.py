@@ -191,7 +191,10 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
 
 def test_several_baselines_are_searched_each_in_its_own_ranges(command_json):
     given = ("run", "erm", "irm", "--on", "vowel/speakers", "--search", "3", "--dry-run")
-    assert [(plan["baseline"], plan["settings"]) for plan in command_json(*given)] == [("erm (3 settings)", 3), ("irm (3 settings)", 3)]
+    assert [(plan["baseline"], plan["settings"]) for plan in command_json(*given)] == [
+        ("erm (3 settings)", 3),
+        ("irm (3 settings)", 3),
+    ]
 
 
 @pytest.mark.parametrize("baselines", [["cnn"], ["erm", "irm"]])
