@@ -88,6 +88,8 @@ _NARROWEST = 30
 """Columns that the last column of a table needs at least, where its cells are broken into lines."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
+_LONG = 50
+"""The widest cells to which a column is aligned where there is no screen."""
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -121,7 +123,7 @@ def _align_cells(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> list
             return []
         widths[-1] = min(room, widths[-1])
     else:
-        long = next((k for k, width in enumerate(widths) if k and width > _NAME), len(widths))
+        long = next((k for k, width in enumerate(widths) if k and width > _LONG), len(widths))
         widths = [width if k < long else 0 for k, width in enumerate(widths)]
     lines = []
     for row in rows:
