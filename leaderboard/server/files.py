@@ -132,8 +132,8 @@ def measure_arriving(queue: Queue, files: UploadFiles) -> Counter[str]:
                 except OSError:
                     coming[owner] += max(0, size - path.stat().st_size)
                 else:
-                    queue.release(id)
-                    files.clear(id)
+                    if queue.release(id):  # else it was queued since the list was read
+                        files.clear(id)
     return coming
 
 

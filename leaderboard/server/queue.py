@@ -85,10 +85,10 @@ class Queue:
             charge_quota(connection, self.settings, owner, size, id, at)
             _insert_job(connection, at, id=id, owner=owner, digest=id, size=size, state=ARRIVING)
 
-    def release(self, id: str) -> None:
-        """Stop to count a submission that did not arrive."""
+    def release(self, id: str) -> bool:
+        """Stop to count a submission that did not arrive. Returns False if it has arrived, or is not known."""
         with self._changing() as (connection, _):
-            _release(connection, id)
+            return _release(connection, id)
 
     def arriving(self) -> dict[str, tuple[str, int]]:
         """Return the owner and the reserved bytes of each submission that is arriving, by id."""
@@ -225,9 +225,11 @@ def _insert_job(connection: Connection, at: float, **values: Any) -> None:
     connection.execute(insert(JOBS).values(empty | times | values))
 
 
-def _release(connection: Connection, id: str) -> None:
-    if connection.execute(delete(JOBS).where(JOBS.c.id == id, JOBS.c.state == ARRIVING)).rowcount:
+def _release(connection: Connection, id: str) -> bool:
+    released = connection.execute(delete(JOBS).where(JOBS.c.id == id, JOBS.c.state == ARRIVING)).rowcount == 1
+    if released:
         connection.execute(delete(CHARGES).where(CHARGES.c.job == id))
+    return released
 
 
 def _list_waiting(connection: Connection, at: float = float("inf")) -> list[str]:

@@ -239,6 +239,18 @@ def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, monkey
     assert intake.state.queue.find(stored).reason.startswith("3 attempts failed: its file is missing on")
 
 
+def test_a_file_that_is_queued_after_the_arriving_ones_were_listed_is_not_swept_away(intake, monkeypatch):
+    queue, files = intake.state.queue, intake.state.files
+    id = files.new()
+    queue.reserve("team us", 6, id)
+    listed = queue.arriving()
+    files.finish(id)
+    queue.enqueue(id, "team us", "d" * 64, 6)
+    monkeypatch.setattr(queue, "arriving", lambda: listed)
+    sweep_files(queue, files)
+    assert intake.list_files() == [f"{id}.zip"]
+
+
 def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told(intake, file, monkeypatch, caplog):
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError("in /srv/private")
