@@ -21,7 +21,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.files import UploadFiles
-from farshift.leaderboard.server.queue import Queue
+from farshift.leaderboard.server.queue import ENDED, Queue
 from farshift.leaderboard.server.worker import Worker
 from farshift.leaderboard.settings import ServerSettings
 from farshift.leaderboard.submission.pack import pack_runs
@@ -60,7 +60,7 @@ def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_k
     board, port = Board.init(tmp_path / "board", "a busy board", url), find_free_port()
     (board.path / "settings.toml").write_text(tomli_w.dumps({"server": SETTINGS.model_dump()}))
     remote = RemoteBoard(f"http://127.0.0.1:{port}", create_token(board.ledger.store, "us")[0])
-    queue, acknowledged = Queue(board.ledger.store, SETTINGS), list[str]()
+    queue, files, acknowledged = Queue(board.ledger.store, SETTINGS), UploadFiles(board), list[str]()
     processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(name: str) -> None:
@@ -82,7 +82,9 @@ def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_k
                 pass
 
     def count_ended() -> int:
-        return sum(queue.counts()[state] for state in ("entered", "refused", "failed"))
+        for job in queue.jobs(("queued", "running")):
+            assert files.complete_path(job.id).is_file() or queue.find(job.id).state in ENDED, "it lost its file"
+        return sum(queue.counts()[state] for state in ENDED)
 
     for name in ("server", "worker 1", "worker 2"):
         start(name)
