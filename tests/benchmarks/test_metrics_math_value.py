@@ -43,6 +43,12 @@ def test_an_expression_has_the_value_that_exact_arithmetic_gives(text):
         assert read_value(text) == expected
 
 
+def test_roots_of_perfect_squares_are_exact():
+    root = Fraction(10**30 + 1, 10**20 + 39)
+    square = f"\\frac{{{root.numerator**2}}}{{{root.denominator**2}}}"
+    assert read_value(f"\\sqrt{{{square}}}") == read_value(f"({square})^{{1/2}}") == root
+
+
 @pytest.mark.parametrize(
     ("given_answer", "expected"),
     [
