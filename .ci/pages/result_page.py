@@ -1,7 +1,7 @@
 """docs/results.md and its figures: the text of results_template.md with numbers of the recorded results.
 
-In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), and {first|BENCHMARK} how many
-can be first. A comment `holds: A < B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL`
+In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), {mean|RECIPE|RULE} a mean over
+PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A < B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL`
 that the model can be first, `behind|..` that it cannot: if one is no longer true, no page is generated. A plus sign
 stands for `ENCODED`, # for `TUNED`.
 """
@@ -18,7 +18,7 @@ from farshift.baselines.running.results import get_recipe_name
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.derived.robustness import Point, fit_line
 from farshift.benchmarks.listing import benchmarks as list_benchmarks
-from farshift.benchmarks.statistics.interval import Estimate
+from farshift.benchmarks.statistics.interval import Interval
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table
 from rank_sets import ENCODED, PACS, RULES, SEARCHED, list_ranked, read_means, read_memorised, read_ranks
@@ -104,12 +104,14 @@ def _holds(condition: str, scores: Scores) -> bool:
     return (_find_estimate(left, scores).high if "|" in left else float(left)) < low
 
 
-def _find_estimate(name: str, scores: Scores) -> Estimate:
+def _find_estimate(name: str, scores: Scores) -> Interval:
     benchmark, model, view = _expand(name).split("|")
+    if benchmark == "mean":
+        return Interval(*read_means()[view][model])
     if model not in scores.get(benchmark, {}):
         address = f"baseline:{model}@{benchmark}"
         raise ValueError(f"no score by this scorer is stored: farshift baselines record '{address}'")
-    estimate: Estimate = getattr(scores[benchmark][model], view)
+    estimate: Interval = getattr(scores[benchmark][model], view)
     return estimate
 
 
@@ -172,7 +174,7 @@ def _render_searched() -> str:
     return format_table(("baseline", "default", *(f"`{rule}`" for rule in RULES), "DomainBed"), rows)
 
 
-def _format_change(before: Estimate, after: Estimate) -> str:
+def _format_change(before: Interval, after: Interval) -> str:
     return f"{100 * before.value:z.1f} → {_format_estimate(after)}"
 
 
@@ -252,7 +254,7 @@ def _format_ranked(benchmark: str, model: str, scores: Scores) -> str:
     return _format_estimate(scores[benchmark][model].ood) + mark
 
 
-def _format_estimate(estimate: Estimate, percent: bool = True) -> str:
+def _format_estimate(estimate: Interval, percent: bool = True) -> str:
     return _format_shares(estimate.value, estimate.low, estimate.high, percent=percent)
 
 
