@@ -18,7 +18,7 @@ from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.splits.catalogue import list_manifests
 from generate import DOCS, FOLDERS, build_pages, find_outdated_pages, main
 from markdown_text import format_table
-from rank_sets import STORE, list_ranked, read_ranks
+from rank_sets import STORE, list_ranked, read_means, read_ranks
 from related_page import PAPERS, build_related_page
 from result_page import fill_template
 from support import ROOT
@@ -111,7 +111,8 @@ def test_what_a_user_adds_is_on_no_page(pages):
 
 
 def test_rank_sets_are_of_the_recorded_results():
-    for benchmark in json.loads(STORE.read_text("utf-8")):
+    assert {"erm", "irm"} <= set(read_means()["test_domain_val"]), "compute them anew: .ci/pages/rank_sets.py pacs"
+    for benchmark in sorted(set(json.loads(STORE.read_text("utf-8"))) - {"pacs"}):
         assert set(read_ranks(benchmark)) <= set(list_ranked(benchmark))
         assert read_ranks(benchmark), f"compute them anew: python .ci/pages/rank_sets.py {benchmark}"
 

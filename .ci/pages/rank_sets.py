@@ -1,5 +1,5 @@
-"""Compute the rank sets of recorded results, the shares of wrong labels that they memorised, and means over PACS' domains
-by selection rule, for docs/results.md: this needs the data, and the pages do not.
+"""Compute the rank sets of recorded results, the shares of wrong labels that they memorised, and means over PACS'
+domains by selection rule, for docs/results.md: this needs the data, and the pages do not.
 
 python .ci/pages/rank_sets.py [BENCHMARK ..]    compute those of some benchmarks anew, by default of all stored ones;
                                                 `pacs` stands for the means over its domains

@@ -1,9 +1,9 @@
 """docs/results.md and its figures: the text of results_template.md with numbers of the recorded results.
 
 In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), {mean|RECIPE|RULE} a mean over
-PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A < B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL`
-that the model can be first, `behind|..` that it cannot: if one is no longer true, no page is generated. A plus sign
-stands for `ENCODED`, # for `TUNED`.
+PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A < B` states that the interval of A is
+below that of B, `holds: first|BENCHMARK|MODEL` that the model can be first, `behind|..` that it cannot: if one is no
+longer true, no page is generated. A plus sign stands for `ENCODED`, # for `TUNED`.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's, whether
-        these are trained too, and from how many settings one is chosen: `erm (efficientnet-lite0, fine-tuned)`,
+        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's,
+        whether these are trained too, and from how many settings one is chosen: `erm (efficientnet-lite0, fine-tuned)`,
         `erm (efficientnet-lite0, 8 settings)`."""
         weights, shipped = self.weights, find_recipe(self.recipe.name).for_budget(self.budget.name)
         details = []
