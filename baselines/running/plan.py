@@ -62,7 +62,7 @@ class Plan:
         if weights and weights != list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             tuned = ["fine-tuned"] if self.recipe.network == "pretrained" != shipped.network else []
             details = [*map(format_weights_name, weights), *tuned]
-        elif self.recipe.network != shipped.network and not self.recipe.published:
+        elif self.recipe.network and self.recipe.network != shipped.network and not self.recipe.published:
             details = [self.recipe.network]
         if len(self.settings) > 1:
             details.append(f"{len(self.settings)} settings")
