@@ -83,6 +83,23 @@ def test_cards_and_predictions_come_back_as_they_were(reader):
     assert again.schema.metadata is None
 
 
+def test_texts_that_are_copied_in_several_pieces_come_back_as_they_were(monkeypatch):
+    monkeypatch.setattr(decoding, "_BATCH_BYTES", 16)
+    given_table = table(pa.array(["a" * 9, "b" * 9, None, "c" * 40, "", "d"]))
+    sink = io.BytesIO()
+    decoding.read_predictions(pa.py_buffer(parquet(given_table)), dataclasses.replace(TEXTS, rows=6), sink)
+    with pa.ipc.open_file(sink.getvalue()) as file:
+        assert file.num_record_batches > 2
+        assert file.read_all().equals(given_table.select(file.schema.names))
+
+
+def test_scores_that_a_task_does_not_have_are_refused_as_such():
+    scores = pa.array([[0.5, 0.5]] * 3, pa.list_(pa.float32(), 2))
+    content = pa.py_buffer(parquet(table(pa.array(range(3)), scores=scores)))
+    with pytest.raises(FileRejected, match="expected no scores for this task"):
+        decoding.read_predictions(content, CLASSES, io.BytesIO())
+
+
 def test_a_card_that_takes_too_long_is_named_and_the_next_one_read():
     """The TOML parser of the standard library takes many seconds for a list of four megabytes."""
     slow = b"a = [" + b"1," * 2_000_000 + b"]"
