@@ -136,8 +136,8 @@ def _list_hub_files(address: str, get_commit: Callable[[str, str], str]) -> tupl
     repository, pattern = match[1], (match[3] or "").rstrip("/")
     commit = get_commit(repository, unquote(match[2] or "main"))
     name = f"hf://datasets/{repository}@{commit[:12]}/{pattern}"
-    is_file = is_pattern(pattern) or _is_parquet(pattern)
-    listed = {} if is_file else list_data_set(repository, commit, pattern)
+    names_files = is_pattern(pattern) or _is_parquet(pattern)
+    listed = {} if names_files else list_data_set(repository, commit, pattern)
     if not listed:
         folders = pattern.split("/")[:-1]
         folder = "/".join(takewhile(lambda step: not is_pattern(step), folders))
