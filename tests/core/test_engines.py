@@ -43,20 +43,8 @@ def killed(number: int) -> int:
     return number
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A real local cluster of two workers, which import what the tests hand them."""
-    ray = pytest.importorskip("ray")
-    runtime = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}}
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=runtime)
-    yield
-    ray.shutdown()
-
-
-@pytest.fixture(params=["local", "processes", pytest.param("ray", marks=pytest.mark.slow)])
+@pytest.fixture(params=["local", "processes"])
 def name(request):
-    if request.param == "ray":
-        request.getfixturevalue("cluster")
     return request.param
 
 
@@ -78,18 +66,6 @@ def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
 def test_a_fault_of_the_program_is_no_outcome(name):
     with pytest.raises(ZeroDivisionError), open_engine(name) as engine:
         list(iterate_outcomes(engine, cube, [14, 1]))
-
-
-def killed_once(marker: Path) -> int:
-    if not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 7
-
-
-@pytest.mark.slow
-def test_a_ray_worker_that_is_killed_costs_no_result(cluster, tmp_path):
-    assert list(map_jobs("ray", killed_once, [tmp_path / "a", tmp_path / "b"])) == [7, 7]
 
 
 class Counting(Engine):
