@@ -17,7 +17,7 @@ def list_required_data(recipe: Recipe) -> tuple[str, ...]:
     """The data that a recipe requires: names of `algorithm.TOUCHABLE`."""
     if recipe.algorithm is None:
         return ("train",)
-    data_names: tuple[str, ...] = read_declaration(recipe.algorithm, "TOUCHES")
+    data_names: tuple[str, ...] = read_declaration(recipe.algorithm).touches
     stops = recipe.settings.get("check_every") and recipe.settings.get("patience")
     return (*data_names, "id_val") if stops and "id_val" not in data_names else data_names
 
@@ -39,7 +39,7 @@ def check_task(recipe: Recipe, task: Task) -> None:
             f"{recipe.name}: the network {recipe.network} is for {' and '.join(list_tasks(sort))} tasks, "
             f"and this is a {task.type} task{_suggest_alternatives(task)}"
         )
-    tasks = read_declaration(recipe.algorithm, "TASKS")
+    tasks = read_declaration(recipe.algorithm).tasks
     if task.type not in tasks:
         raise ModelError(
             f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "

@@ -14,11 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..core.documents import parse_toml
 from ..core.errors import BadDefinition, ModelError, UnknownName
-from ..core.plugins import REMEMBERED, find_files_by_name, read_definition
+from ..core.plugins import REMEMBERED, find_files_by_name, read_definition, validate_record
 from .ranges import explain_out_of_range
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 Role = Literal["plain", "helps"]
+Touchable = Literal["train", "groups", "id_val", "ood_val", "unlabelled", "test batches", "clean rate"]
+"""The data that an algorithm may require: `TOUCHABLE` of `training/algorithm.py` says what each is."""
 Setting = bool | int | float | str | list[int]
 
 HERE = Path(__file__).parent
@@ -181,13 +183,24 @@ def _parse_literal(text: str, file: Path, name: str) -> Any:
     return ...
 
 
-_DECLARED: dict[str, Any] = {"TASKS": ("classification",), "TOUCHES": ("train",), "SEARCH": {}}
-"""What an algorithm is that does not say so."""
+class Declaration(BaseModel):
+    """What an algorithm's file states at its top. kind: of shift. touches: the data that it requires. search: the
+    ranges of settings, `draw_settings` of `running/search.py`."""
+
+    model_config = ConfigDict(alias_generator=str.upper)
+
+    kind: Kind = "any"
+    citation: str = ""
+    tasks: tuple[Literal["classification", "sequence", "regression"], ...] = ("classification",)
+    touches: tuple[Touchable, ...] = ("train",)
+    search: dict[str, list[Any]] = {}
 
 
-def read_declaration(algorithm: str, name: str) -> Any:
-    """A constant of an algorithm's file: `KIND`, `CITATION`, `TASKS`, `TOUCHES` or `SEARCH`."""
-    return read_literal(find_named_file("algorithm", "algorithms", algorithm), name, _DECLARED.get(name, ...))
+def read_declaration(algorithm: str) -> Declaration:
+    """What the file of an algorithm states; `BadDefinition` where a value is none of those that it may have."""
+    file = find_named_file("algorithm", "algorithms", algorithm)
+    stated = {name: read_literal(file, name, None) for name in map(str.upper, Declaration.model_fields)}
+    return validate_record({name: value for name, value in stated.items() if value is not None}, file, Declaration)
 
 
 def read_settings(file: Path) -> dict[str, Setting]:

@@ -27,7 +27,7 @@ from ...core.progress import report_progress
 from ...loaders.cache.entries import keep_within_limit
 from ...loaders.cache.store import is_intact, map_table, move_into_cache, write_arrow
 from .checkpoint import Checkpoint, ModuleCheckpoint, find_checkpoint
-from .frozen_readers import make_reader
+from .frozen_readers import Advance, make_reader
 from .images import is_encoded
 
 Reader = Callable[[Columns], Columns]
@@ -105,7 +105,9 @@ class _Encoder:
             column = np.ascontiguousarray(column / np.float32(scale), np.float32)
             rows = (repr(column.shape[1:]).encode() + row.tobytes() for row in column)
         digests = [blake2b(row, digest_size=DIGEST).digest() for row in rows]
-        return self._store(is_encoded(column)).of(digests, lambda places: self._model.read(column[places]))
+        return self._store(is_encoded(column)).of(
+            digests, lambda places, advance: self._model.read(column[places], advance)
+        )
 
     def _store(self, files: bool) -> FeatureStore:
         """The store of the features; features of files depend on the decoder too."""
@@ -125,6 +127,8 @@ ROWS = 4096
 """Rows that are encoded between two writes: the most that are lost when a process is killed."""
 
 Features = NDArray[np.float32]
+
+Read = Callable[[list[int], Advance], Features]
 
 
 class FeatureStore:
@@ -148,9 +152,10 @@ class FeatureStore:
     def folder(self) -> Path:
         return get_cache_root() / "features" / self._own
 
-    def of(self, digests: Sequence[bytes], read: Callable[[list[int]], Features]) -> Features:
+    def of(self, digests: Sequence[bytes], read: Read) -> Features:
         """The features (n, width) of rows with these digests. `read` computes those of rows given by index, (some,
-        width); it is called once for each digest that is not on disk."""
+        width), and calls its second argument with how many are done; it is asked once for each digest that is not on
+        disk."""
         first: dict[bytes, int] = {}
         for index, digest in enumerate(digests):
             first.setdefault(digest, index)
@@ -200,14 +205,17 @@ class FeatureStore:
         left = {path for path, _ in self._at.values()}
         self._tables = {path: table for path, table in self._tables.items() if path in left}
 
-    def _add(self, missing: dict[bytes, int], read: Callable[[list[int]], Features]) -> None:
+    def _add(self, missing: dict[bytes, int], read: Read) -> None:
         digests = list(missing)
         for start in range(0, len(digests), ROWS):
             some = digests[start : start + ROWS]
-            fresh = read([missing[digest] for digest in some])
+
+            def advance(done: int, before: int = start) -> None:
+                report_progress(f"encoding by {self.name}", before + done, len(digests))
+
+            advance(0)
+            fresh = read([missing[digest] for digest in some], advance)
             self._write(np.frombuffer(b"".join(some), f"V{DIGEST}"), fresh)
-            if len(digests) > ROWS:
-                report_progress(f"encoding by {self.name}", min(len(digests), start + ROWS), len(digests))
 
     def _write(self, digests: NDArray[np.void], features: Features) -> None:
         """Write a table of these rows and those of all tables at most twice as large, and remove these tables."""

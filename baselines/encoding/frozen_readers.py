@@ -6,6 +6,7 @@ states is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,9 @@ from .images import is_encoded, unflatten_images
 
 ROWS = 32
 """Rows read at once; features depend on it by rounding only."""
+
+Advance = Callable[[int], None]
+"""Told how many rows are done, after each batch."""
 
 
 def make_reader(checkpoint: Checkpoint, device: str) -> Reader:
@@ -150,7 +154,7 @@ class TextReader:
         self.width: int = network.config.hidden_size
 
     @torch.no_grad()
-    def read(self, texts: NDArray[Any]) -> NDArray[np.float32]:
+    def read(self, texts: NDArray[Any], advance: Advance) -> NDArray[np.float32]:
         """Features (n, width) of texts (n,). Texts of similar length are read together."""
         features = np.zeros((len(texts), self.width), np.float32)
         order = np.argsort([len(text) for text in texts], kind="stable")
@@ -171,6 +175,7 @@ class TextReader:
                 states = self.network(**tokens).last_hidden_state
                 total = torch.where(present, states, 0.0).sum(dim=1)
                 features[rows] = (total / present.sum(dim=1).clamp(min=1)).cpu().numpy()
+            advance(start + len(rows))
         return features
 
 
@@ -199,14 +204,14 @@ class ImageReader:
     def decides(self) -> tuple[str, ...]:
         return tuple(self.processor.decides)
 
-    def read(self, images: NDArray[Any]) -> NDArray[np.float32]:
+    def read(self, images: NDArray[Any], advance: Advance) -> NDArray[np.float32]:
         """Features (n, width) of encoded images (n,), by the model's own processor; or of images (n, ..) as arrays from
         0 to 1, with one, two or three channels, first or last.
 
         A grey image is repeated in all channels, missing colour channels are 0. Images are resized to the model's own
         size and normalised as its processor does."""
         if images.dtype == object:
-            return self._files(images.tolist())
+            return self._files(images.tolist(), advance)
         shape = images.shape[1:]
         pixels = unflatten_images(torch.from_numpy(np.ascontiguousarray(images, np.float32)).flatten(1), shape)
         given, channels = pixels.shape[1], len(self.mean)
@@ -220,13 +225,15 @@ class ImageReader:
             )
             resized = F.interpolate(colours, self.size, mode="bilinear", antialias=True)
             features[start : start + ROWS] = self._states((resized - self.mean) / self.deviation).cpu().numpy()
+            advance(start + len(some))
         return features
 
-    def _files(self, files: list[bytes]) -> NDArray[np.float32]:
+    def _files(self, files: list[bytes], advance: Advance) -> NDArray[np.float32]:
         features = np.zeros((len(files), self.width), np.float32)
         for start in range(0, len(files), ROWS):
             pixels = torch.from_numpy(self.processor.pixels(files[start : start + ROWS]))
             features[start : start + ROWS] = self._states(pixels).cpu().numpy()
+            advance(start + len(pixels))
         return features
 
     @torch.no_grad()
@@ -256,7 +263,7 @@ class AudioReader:
         return (describe_audio_decoder(),)
 
     @torch.no_grad()
-    def read(self, files: NDArray[Any]) -> NDArray[np.float32]:
+    def read(self, files: NDArray[Any], advance: Advance) -> NDArray[np.float32]:
         """Features (n, width) of encoded audio clips (n,). One shorter than a frame is padded with silence."""
         features = np.zeros((len(files), self.width), np.float32)
         for index, content in enumerate(files):
@@ -265,6 +272,7 @@ class AudioReader:
             given = self.processor(waveform, sampling_rate=self.rate, return_tensors="pt")["input_values"]
             states = self.network(given.to(self.network.device)).last_hidden_state
             features[index] = states[0].mean(dim=0).cpu().numpy()
+            advance(index + 1)
         return features
 
 

@@ -109,10 +109,9 @@ def _format_entry(entry: BaselineEntry) -> dict[str, Any]:
 
 def list_algorithms() -> list[dict[str, Any]]:
     """One record per algorithm: name, kind of shift, citation, tasks, required data, defaults, search space."""
-    named = {"kind": "KIND", "citation": "CITATION", "tasks": "TASKS", "touches": "TOUCHES", "search": "SEARCH"}
     return [
         {"name": name, "title": _read_title(file)}
-        | {key: read_declaration(name, constant) for key, constant in named.items()}
+        | read_declaration(name).model_dump()
         | {"defaults": read_settings(file)}
         for name, file in sorted(find_plugin_files("algorithms").items())
     ]

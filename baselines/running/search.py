@@ -33,7 +33,7 @@ def draw_settings(name: str, on: str, count: int, base_recipe: Recipe | None = N
         raise FarshiftError(
             f"--search: {base_recipe.published} publishes no ranges for {on}: give settings in a file (--settings)"
         )
-    space = dict(common) | read_declaration(base_recipe.algorithm, "SEARCH")
+    space = dict(common) | read_declaration(base_recipe.algorithm).search
     known = resolve_settings(base_recipe, on)
     wide = len(str(count - 1))
     draws: dict[str, dict[str, Any]] = {f"draw-{0:0{wide}}": {}}

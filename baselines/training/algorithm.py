@@ -1,10 +1,11 @@
 """The base class of training algorithms: an objective over a replica stack's batches, and other parts of training that
 an algorithm may change.
 
-A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION` and `SETTINGS`
-(defaults); and `class Algorithm`, a subclass of the one here. Most define `loss` only. Optional: `TASKS`, without which
-it is for classification; `TOUCHES`, the data it requires (`TOUCHABLE`), without which it is `train` alone; `SEARCH`,
-ranges for a random search; `LIMITS`, the values that settings may have (`check_settings`).
+A file of `algorithms/` has, as literals that are read without importing it, `SETTINGS` (defaults) and what else
+`recipe.Declaration` names: `KIND` of shift and `CITATION`; `TASKS`, without which it is for classification; `TOUCHES`,
+the data it requires (`TOUCHABLE`), without which it is `train` alone; `SEARCH`, ranges for a random search. And `class
+Algorithm`, a subclass of the one here: most define `loss` only. Optional: `LIMITS`, the values that settings may have
+(`check_settings`).
 
 Everything has a replica axis K. A replica must have the same result alone or among many: losses are (K,), nothing is
 averaged over replicas, and randomness comes from `StepState.keys`. What a checkpoint has to save (weights of
@@ -25,13 +26,14 @@ from torch import Tensor, nn
 from ...core.draws import derive_key
 from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
+from ..recipe import Touchable
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, derive_stream
 from ..replicas.stacked import stack_networks
 from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
 
-TOUCHABLE = {
+TOUCHABLE: dict[Touchable, str] = {
     "train": "the training rows and their labels as given",
     "groups": "which environment a training row comes from",
     "id_val": "the labels of in-distribution validation rows",

@@ -6,6 +6,7 @@ replica, with settings of its own. What is special to an algorithm is in the fil
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def data_of(name: str) -> tuple[str, Data, Sizes]:
         encoding = SequenceEncoding(task, given)
         return "sequence", Data.of(encoding.encode(given), weight), encoding.sizes
     data = wide_rows(sizes=sizes)
-    if "classification" in read_declaration(name, "TASKS"):
+    if "classification" in read_declaration(name).tasks:
         return "classification", data, sizes or Sizes(3, numbers=5)
     numbers = data.target.double() - 1
     held_out = {part: replace(some, target=some.target.double() - 1) for part, some in data.held_out.items()}
@@ -204,15 +205,24 @@ def test_a_full_batch_in_pieces_is_the_full_batch_or_refused(name: str) -> None:
         torch.testing.assert_close(whole, summed, rtol=0, atol=1e-9)
 
 
+OWN_RECIPE = """
+name = "own"
+title = "Own"
+citation = "none"
+network = "mlp"
+algorithm = "own"
+quick = { steps = 2 }
+full = { steps = 2 }
+"""
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_says_what_it_is(name: str) -> None:
-    about = {what: read_declaration(name, what) for what in ("KIND", "CITATION", "TASKS", "TOUCHES", "SEARCH")}
-    assert about["KIND"] in ("any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label")
-    assert any(str(year) in about["CITATION"] for year in range(1960, 2027))
-    assert set(about["TASKS"]) <= {"classification", "sequence", "regression"}
-    assert {"train"} <= set(about["TOUCHES"]) <= set(TOUCHABLE)
+    about = read_declaration(name)
+    assert any(str(year) in about.citation for year in range(1960, 2027))
+    assert {"train"} <= set(about.touches) <= set(TOUCHABLE)
     own = read_settings(FILES[name])
-    for setting, (how, *rest) in about["SEARCH"].items():
+    for setting, (how, *rest) in about.search.items():
         assert setting in own
         assert how in ("uniform", "log10", "choice")
         assert len(rest) == len(set(rest)) >= 2
@@ -239,12 +249,37 @@ def test_defaults_are_those_of_the_paper(name: str, published: dict[str, Any]) -
     assert read_settings(FILES[name]).items() >= published.items()
 
 
+@pytest.mark.parametrize(
+    ("stated", "wrong"),
+    [
+        ('KIND = "domains"', "KIND: Input should be 'any', 'domain', "),
+        ('TASKS = ("classificaton",)', "TASKS.0: Input should be 'classification', "),
+        ('TOUCHES = ("train", "unlabeled")', "TOUCHES.1: Input should be 'train', "),
+        ('SEARCH = {"lr": 0.1}', "SEARCH.lr: Input should be a valid list"),
+    ],
+)
+def test_a_run_refuses_what_an_own_algorithm_cannot_state(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: str, wrong: str
+) -> None:
+    for folder, name, text in (
+        ("algorithms", "own.py", f"SETTINGS = {{}}\n{stated}\n"),
+        ("recipes", "own.toml", OWN_RECIPE),
+    ):
+        (tmp_path / "baselines" / folder).mkdir(parents=True)
+        (tmp_path / "baselines" / folder / name).write_text(text)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    done = command("run", "own", "--on", "modadd97/xi35", "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert f"baselines/algorithms/own.py: {wrong}" in " ".join(done.stderr.split())
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_belongs_on_some_benchmark(name: str) -> None:
     """By what it declares, on one of the networks that are for its tasks."""
-    kind, tasks = (read_declaration(name, what) for what in ("KIND", "TASKS"))
+    about = read_declaration(name)
     networks = {"classification": "mlp", "regression": "mlp", "sequence": NETWORKS.get(name, ("lstm",))[0]}
-    built = [recipe(networks[task], STEPS, name).model_copy(update={"kind": kind}) for task in tasks]
+    built = [recipe(networks[task], STEPS, name).model_copy(update={"kind": about.kind}) for task in about.tasks]
     assert any(explain_unfit(item, find_benchmark(on)) == "" for item in built for on in SMALL)
 
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.frozen import FeatureStore
+from farshift.core.progress import report_to
 from farshift.loaders.cache.entries import clear_cache, list_contents, verify_cache
 from filelock import FileLock
 
@@ -29,8 +31,9 @@ class Reading:
     def __init__(self, *numbers: int) -> None:
         self.numbers, self.asked = numbers, []
 
-    def __call__(self, places: list[int]) -> np.ndarray:
+    def __call__(self, places: list[int], advance: Callable[[int], None]) -> np.ndarray:
         self.asked += [self.numbers[position] for position in places]
+        advance(len(places))
         return rows(*(self.numbers[position] for position in places))
 
 
@@ -70,10 +73,10 @@ def test_no_more_than_some_rows_are_lost_by_a_kill(cache: Path, monkeypatch: pyt
     monkeypatch.setattr(frozen, "ROWS", 4)
     reading = Reading(*range(10))
 
-    def killed(places: list[int]) -> np.ndarray:
+    def killed(places: list[int], advance: Callable[[int], None]) -> np.ndarray:
         if 8 in places:
             raise KeyboardInterrupt
-        return reading(places)
+        return reading(places, advance)
 
     with pytest.raises(KeyboardInterrupt):
         store().of(digests(*range(10)), killed)
@@ -81,6 +84,22 @@ def test_no_more_than_some_rows_are_lost_by_a_kill(cache: Path, monkeypatch: pyt
     (folder / ".0123.arrow.99.tmp").write_bytes(b"half")
     assert asked(store(), *range(10)) == [8, 9]
     assert not list(folder.glob(".*.tmp"))
+
+
+def test_progress_is_reported_from_the_first_row_to_the_last(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frozen, "ROWS", 4)
+    heard = []
+
+    class Listener:
+        def say(self, text: str) -> None:
+            pass
+
+        def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+            heard.append((label, done, total))
+
+    with report_to(Listener()):
+        asked(store(), *range(10))
+    assert heard == [("encoding by org/name", done, 10) for done in (0, 4, 4, 8, 8, 10)]
 
 
 def test_features_are_listed_verified_and_cleared_as_an_entry_of_their_own(cache: Path) -> None:

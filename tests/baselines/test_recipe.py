@@ -12,6 +12,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import (
+    Declaration,
     find_plugin_files,
     find_recipe,
     load_recipes,
@@ -192,7 +193,7 @@ ON = "modadd97/xi35"
 
 
 def with_space(monkeypatch: pytest.MonkeyPatch, **space: list[Any]) -> None:
-    monkeypatch.setattr(search, "read_declaration", lambda algorithm, name: space)
+    monkeypatch.setattr(search, "read_declaration", lambda algorithm: Declaration(SEARCH=space))
 
 
 def test_draws_are_the_same_each_time_and_differ_from_each_other() -> None:

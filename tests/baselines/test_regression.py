@@ -29,8 +29,8 @@ from .toys import Rows, recipe, trained
 ON_ALL = sorted(
     name
     for name in find_plugin_files("algorithms")
-    if "regression" in read_declaration(name, "TASKS")
-    and "unlabelled" not in read_declaration(name, "TOUCHES")
+    if "regression" in read_declaration(name).tasks
+    and "unlabelled" not in read_declaration(name).touches
     # Which need groups of validation rows, and windows of variables: test_algorithm_contract.py has them.
     and name not in ("adaptive_sampling", "step_by_step")
 )
