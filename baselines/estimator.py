@@ -1,4 +1,4 @@
-"""Baselines trained by scikit-learn: an estimator on one-hot categories, scaled numbers and hashed texts.
+"""Baselines trained by scikit-learn, XGBoost, LightGBM or CatBoost: an estimator on one-hot categories, scaled numbers and hashed texts.
 
 On a sequence task each whole answer of the training rows is a class. Such a baseline can only repeat an answer that it
 has seen, so its score shows what is possible without composition.
@@ -9,21 +9,22 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..benchmarks.adapters.scikit_learn import fit_weighted, predict_answers
+from ..benchmarks.adapters.scikit_learn import fit_weighted, list_parameters, predict_answers
 from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
 from ..core.draws import derive_key
-from ..core.errors import BadDefinition
+from ..core.errors import BadDefinition, MissingExtra
 from .encoding.bad_files import answer_readable_rows
 from .encoding.encoding import AnswerEncoding, RowEncoding
 from .encoding.frozen import Reader
 from .encoding.log_mel import SpectrogramEncoding, is_audio_task
-from .recipe import Recipe, make_unknown_setting_error
+from .recipe import BOOSTING, Recipe, make_unknown_setting_error
 
 _TOKENS: dict[str, dict[str, Any]] = {
     "whitespace": {"token_pattern": r"\S+", "ngram_range": (1, 2), "lowercase": False},
@@ -91,16 +92,21 @@ def fit_estimator(
 
 
 def make_estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:
-    """Make the recipe's scikit-learn estimator, unfitted; `name` seeds its `random_state`."""
+    """Make the recipe's estimator, unfitted; `name` seeds its `random_state`. `MissingExtra` where its package is not
+    installed."""
     assert recipe.estimator
     module_name, _, kind = recipe.estimator.rpartition(".")
     try:
         model = getattr(importlib.import_module(module_name), kind)()
     except (ImportError, AttributeError) as error:
+        if getattr(error, "name", None) in BOOSTING:
+            raise MissingExtra(f"recipe {recipe.name}", "boosting") from error
         raise BadDefinition(f"recipe {recipe.name}: there is no {recipe.estimator}: {error}") from error
-    known = model.get_params()
+    known = list_parameters(model)
     settings = recipe.settings_on(benchmark) | dict(extra)
-    for setting in settings:
+    # LightGBM takes others by their names in its library, and tells of those that it does not know.
+    open_ended = any(given.kind is given.VAR_KEYWORD for given in signature(type(model)).parameters.values())
+    for setting in extra if open_ended else settings:
         if setting not in known:
             raise make_unknown_setting_error(setting, known, f"recipe {recipe.name}")
     if "random_state" in known and "random_state" not in settings:

@@ -24,6 +24,9 @@ Touchable = Literal["train", "groups", "id_val", "ood_val", "unlabelled", "test 
 Setting = bool | int | float | str | list[int]
 
 HERE = Path(__file__).parent
+BOOSTING = ("xgboost", "lightgbm", "catboost")
+"""Packages of the extra `boosting`, whose classes are used as those of scikit-learn."""
+ESTIMATOR = rf"^(sklearn|{'|'.join(BOOSTING)}|farshift\.baselines)(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 BUDGETS = ("quick", "full")
 
 
@@ -57,10 +60,11 @@ class BenchmarkOverride(_Strict):
 
 
 class Recipe(_Strict):
-    """An algorithm, a network and their settings; or a scikit-learn estimator with its settings.
+    """An algorithm, a network and their settings; or an estimator in the manner of scikit-learn, with its settings.
 
     `network` and `algorithm` name files under `networks/` and `algorithms/`; `estimator` is a dotted
-    class of scikit-learn or of `farshift.baselines`. `on` has what differs on single benchmarks.
+    class of scikit-learn, of a package of `BOOSTING` or of `farshift.baselines`. `on` has what differs on single
+    benchmarks.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -71,9 +75,7 @@ class Recipe(_Strict):
     algorithm: str | None = None
     suits: list[str] = ["*"]
     """The benchmarks that it is meant for, as shell patterns."""
-    estimator: Annotated[str, Field(pattern=r"^(sklearn|farshift\.baselines)(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = (
-        None
-    )
+    estimator: Annotated[str, Field(pattern=ESTIMATOR)] | None = None
     whole_answers: bool = False
     """Whether an estimator does sequence tasks: each answer of the training rows is a class."""
     regressor: bool = False

@@ -87,6 +87,7 @@ _EXTRAS = {
     "excel": ("openpyxl",),
     "notebook": ("pandas",),
     "ray": ("ray",),
+    "boosting": ("xgboost", "lightgbm", "catboost"),
     "molecules": ("rdkit",),
     "puzzles": ("reasoning_gym",),
 }

@@ -74,8 +74,9 @@ def declared(*extras: str) -> set[str]:
 
 
 IN_CODE = {"scikit-learn": "sklearn", "pillow": "PIL", "pyyaml": "yaml"}
-LOADED_BY_OTHERS = {"psycopg", "s3fs"}
-"""SQLAlchemy loads the driver that a ledger's address names, fsspec the one of its files'."""
+BOOSTING = {"xgboost", "lightgbm", "catboost"}
+LOADED_BY_OTHERS = {"psycopg", "s3fs"} | BOOSTING
+"""SQLAlchemy loads the driver that a ledger's address names, fsspec the one of its files', a recipe its estimator."""
 NOT_WITH_US = {"inspect_ai", "griffe", "mkdocstrings_handlers"}
 """A runner with an environment of its own (requirements-interop.txt), and what makes the documentation site."""
 COMMANDS = {"build", "codespell", "flask", "flask_cors", "mypy", "ruff", "xdist"}
@@ -102,7 +103,7 @@ def test_what_only_tests_import_is_for_development():
         for name in (re.match(r"[a-z0-9-]+", item)[0] for item in PROJECT["project"]["optional-dependencies"]["dev"])
         if name != "farshift"
     }
-    assert used - declared() - declared("all") == own - COMMANDS
+    assert used - declared() - declared("all") - BOOSTING == own - COMMANDS
 
 
 def test_core_dependencies_are_light_and_torch_is_pinned_by_the_constraints():

@@ -190,8 +190,8 @@ SMOKE = "smoke run"
 
 
 def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> TrainedCheck | None:
-    """The rule on a benchmark, from its recorded results; None if no constant answer's score is known, or if no
-    baseline is better than it."""
+    """The rule on a benchmark, from its recorded results; None if there are none, or no constant answer's score is
+    known."""
     scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
     about = find_benchmark(benchmark)
     metric = about.metrics[0]

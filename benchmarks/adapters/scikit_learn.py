@@ -36,10 +36,20 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
     if isinstance(thing, type) or not all(hasattr(thing, name) for name in ("get_params", "fit", "predict")):
         return None
     thing = copy.deepcopy(thing)  # the user's object is not changed
-    known = thing.get_params(deep=True)
+    known = list_parameters(thing)
     open_states = [name for name in known if name.split("__")[-1] == "random_state" and known[name] is None]
     thing.set_params(**{name: derive_key(f"{name}/{seed}") % 2**32 for name in open_states})
     return EstimatorModel(thing, task)
+
+
+def list_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator and of those within it, by name, as they are set. CatBoost's `get_params` names
+    only those that were given: the others are None, and so is its seed, unless it was given by either of its names."""
+    known: dict[str, Any] = estimator.get_params(deep=True)
+    seeded = {"random_seed", "random_state"} & known.keys()
+    named = inspect.signature(type(estimator)).parameters
+    others = (name for name, given in named.items() if given.kind is given.POSITIONAL_OR_KEYWORD)
+    return {name: None for name in others if not (seeded and name in ("random_seed", "random_state"))} | known
 
 
 class EstimatorModel:
@@ -140,6 +150,8 @@ def predict_answers(estimator: Any, features: Any, task: Task) -> Answers:
     """Return a fitted estimator's predictions for n rows, with class probabilities if it has them. An estimator with
     its own decision threshold may predict another class than the most probable one."""
     prediction = np.asarray(estimator.predict(features))
+    if prediction.ndim == 2 and prediction.shape[1] == 1:  # CatBoost's, of more than two classes
+        prediction = prediction[:, 0]
     if task.type == "regression" or not hasattr(estimator, "predict_proba"):
         return Answers.all_given(prediction)
     scores = np.zeros((len(prediction), task.classes or 0), np.float32)

@@ -22,7 +22,8 @@ MARK = "undertrained"
 
 @dataclass(frozen=True)
 class TrainedCheck:
-    """The ID score that each seed must exceed. floor: that of a constant prediction; best: the best known one."""
+    """The ID score that each seed must exceed. floor: that of a constant prediction; best: the best known one, or the
+    floor where no model is better, which marks all."""
 
     floor: float
     best: float
@@ -31,13 +32,13 @@ class TrainedCheck:
     @classmethod
     def of(cls, floors: Iterable[float | None], ids: Iterable[float], better: Better) -> TrainedCheck | None:
         """Make the rule from the ID scores of some models; the floor is the best score of constant predictions. None if
-        no such score is known, or if no model is better."""
+        no such score is known, or no model's."""
         pick = max if better == "higher" else min
         known, scores = [constant_score for constant_score in floors if constant_score is not None], list(ids)
         if not known or not scores:
             return None
-        floor, best = pick(known), pick(scores)
-        return None if pick(floor, best) == floor else cls(floor, best, better)
+        floor = pick(known)
+        return cls(floor, pick(floor, *scores), better)
 
     @property
     def least(self) -> float:

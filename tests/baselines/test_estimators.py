@@ -1,6 +1,10 @@
 """Every scikit-learn recipe trains the estimator that it names, to what that estimator alone would be."""
 
+import sys
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +14,7 @@ from farshift.baselines.recipe import find_recipe as shipped
 from farshift.baselines.recipe import load_recipes
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.draws import derive_key
-from farshift.core.errors import ModelError
+from farshift.core.errors import MissingExtra, ModelError
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
 from sklearn.ensemble import (
@@ -38,6 +42,12 @@ DIRECT = {
     "ridge-classifier": RidgeClassifier(),
     "svm-rbf": SVC(),
 }
+BOOSTED = {
+    "xgboost": ("xgboost.XGBClassifier", {}),
+    "lightgbm": ("lightgbm.LGBMClassifier", {"deterministic": True, "force_row_wise": True, "verbosity": -1}),
+    "catboost": ("catboost.CatBoostClassifier", {"allow_writing_files": False, "logging_level": "Silent"}),
+}
+"""Estimators of the extra `boosting`, each tested where its package is installed."""
 TREES = {"boosted-trees", "extra-trees", "random-forest"}
 """They draw rows, or count the rows of a leaf, whatever their weights."""
 WHOLE_ANSWERS = {"most-frequent", "nearest-answer"}
@@ -78,19 +88,36 @@ def fitted(name: str, train: Rows) -> Baseline:
 
 def test_every_estimator_recipe_is_among_those_tested() -> None:
     own = {name for name, built in load_recipes().items() if built.estimator and not built.encoder}
-    assert own == set(DIRECT) | WHOLE_ANSWERS | set(REGRESSORS) | IN_ROUNDS
+    assert own == set(DIRECT) | set(BOOSTED) | WHOLE_ANSWERS | set(REGRESSORS) | IN_ROUNDS
 
 
-@pytest.mark.parametrize("name", DIRECT)
+def make_direct(name: str) -> Any:
+    if name in DIRECT:
+        return DIRECT[name]
+    address, settings = BOOSTED[name]
+    package, _, kind = address.rpartition(".")
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    return getattr(import_module(package), kind)(**settings)
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_without_its_package_a_recipe_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra, match=rf"^recipe {name} needs .*: pip install 'farshift\[boosting\]'$"):
+        fitted(name, digits()[0])
+
+
+@pytest.mark.parametrize("name", [*DIRECT, *BOOSTED])
 def test_a_recipe_is_its_estimator_with_a_seed_of_its_own(name: str) -> None:
-    train, test = digits()
-    model, direct = fitted(name, train), DIRECT[name]
-    if "random_state" in direct.get_params():
+    direct, (train, test) = make_direct(name), digits()
+    model = fitted(name, train)
+    if "random_state" in direct.get_params() or name in BOOSTED:
         direct.set_params(random_state=derive_key(f"{model.name}/estimator") % 2**32)
     direct.fit(features(train, 16), train.columns["digit"])
     answers = model.predict(test.only(*DIGIT.inputs))
     assert isinstance(answers, Answers)
-    assert answers.prediction.tolist() == direct.predict(features(test, 16)).tolist()
+    assert answers.prediction.tolist() == direct.predict(features(test, 16)).ravel().tolist()
     assert np.mean(answers.prediction == test.columns["digit"]) > 0.75
     if name in WITHOUT_PROBABILITIES:
         assert answers.scores is None

@@ -311,11 +311,13 @@ def test_an_algorithm_that_gives_up_the_misleading_half_is_not_marked():
     assert {"iga", "most-frequent"} <= set(marked)
 
 
-def test_nothing_is_marked_where_nothing_is_better_than_a_constant_answer(kept):
+def test_all_are_marked_where_nothing_is_better_than_a_constant_answer(kept):
     assert make_trained_check(ON_LEARNT, {}) is None
-    constant = {"most-frequent": with_seeds(kept["lstm"], 0.0, 0.0)}
-    assert make_trained_check(ON_LEARNT, constant) is None
-    assert find_undertrained(ON_LEARNT, constant) == {}
+    scores = {"most-frequent": with_seeds(kept["lstm"], 0.6), "lstm": with_seeds(kept["lstm"], 0.55, 0.62)}
+    rule = make_trained_check(ON_LEARNT, scores)
+    assert (rule.floor, rule.best) == (0.6, 0.6)
+    assert "no better than a constant prediction" in rule.reason(scores["lstm"])
+    assert find_undertrained(ON_LEARNT, scores).keys() == scores.keys()
 
 
 @pytest.mark.parametrize(("scores", "smoke"), [((0.5, 0.54), True), ((0.5, 0.56), False)])

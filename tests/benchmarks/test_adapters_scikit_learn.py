@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -242,6 +243,22 @@ def test_a_broken_weight_is_refused_by_an_estimator_that_takes_none():
     train.columns["weight"] = WEIGHT / 2
     with pytest.raises(ModelError, match="KNeighborsClassifier has no sample_weight, and the weights are not whole"):
         fitted(KNeighborsClassifier(), POINTS, train)
+
+
+@pytest.mark.skipif(find_spec("catboost") is None, reason="catboost is not installed")
+def test_catboost_gets_the_seed_and_answers_one_class_a_row():
+    from catboost import CatBoostClassifier
+
+    train = rows(x=np.arange(60.0) % 7, image=np.zeros((60, 2, 2)), kind=np.arange(60) % 3)
+    quiet = {"iterations": 4, "allow_writing_files": False, "logging_level": "Silent"}
+    models = [fitted(CatBoostClassifier(**quiet), POINTS, train, seed) for seed in (0, 1)]
+    seeds = [model.estimator.get_params()["random_state"] for model in models]
+    assert len(set(seeds)) == 2
+    answers = models[0].predict(train.columns)
+    assert answers.prediction.shape == (60,)
+    assert np.array_equal(answers.prediction, models[0].estimator.predict(matrix(train))[:, 0])
+    own = fitted(CatBoostClassifier(**quiet, random_seed=5), POINTS, train)
+    assert own.estimator.get_params()["random_seed"] == 5
 
 
 def test_an_open_random_state_is_the_seed_s_and_the_user_s_own_object_is_left_alone():
