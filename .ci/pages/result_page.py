@@ -1,7 +1,7 @@
 """docs/results.md and its figures: the text of results_template.md with numbers of the recorded results.
 
-In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), {mean|RECIPE|RULE} a mean over
-PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A < B` states that the interval of A is
+In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), after `full:` one under that
+budget, {mean|RECIPE|RULE} a mean over PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A < B` states that the interval of A is
 below that of B, `holds: first|BENCHMARK|MODEL` that the model can be first, `behind|..` that it cannot: if one is no
 longer true, no page is generated. A plus sign stands for `ENCODED`, # for `TUNED`.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -47,9 +48,10 @@ PACS_ROWS = (
     "cnn",
     "resnet",
 )
-TABLES = ("boosted-trees", "random-forest", "mlp", "logistic-regression", "group-dro", "coral")
+TABLES = ("boosted-trees", "xgboost", "lightgbm", "catboost", "random-forest", "mlp", "logistic-regression", "group-dro")
+TABLES += ("coral", CONSTANT)
 SENTENCES = " (all-minilm-l6-v2)"
-NOISE = "cifar10_pictures/human_worst"
+NOISE = tuple(f"cifar10_pictures/human_{given}" for given in ("worst", "random1", "aggregate"))
 CIFAR = "cifar10_pictures_corrupted/common"
 DEPTHS = {20: 91.73, 32: 92.63, 44: 93.1, 56: 93.39}
 """The published accuracy on CIFAR-10's own test pictures, by the layers of a network (`loaders/weights/`)."""
@@ -69,11 +71,10 @@ def build_result_pages() -> dict[str, str]:
         "tables": _render_tables(TABLES, scores, ("tabular", "array")),
         "texts": _render_tables(TEXTS, scores, ("text",)),
         "pictures": _render_tables(PICTURES, scores, ("image",), apart=PACS),
-        "noise": _render_noise(scores[NOISE]),
         "cifar": _render_cifar(scores),
-    }
+    } | {name.rpartition("/")[2]: _render_noise(name, scores) for name in NOISE}
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
-    noise = draw_panels({NOISE: scores[NOISE]}, [name for name in scores[NOISE] if name != CONSTANT], across=400)
+    noise = draw_panels({name: scores[name] for name in NOISE}, _list_noise_models(scores), across=200)
     kinds = "\n\n".join(f"## {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS)
     return {
         "results.md": text,
@@ -108,11 +109,20 @@ def _find_estimate(name: str, scores: Scores) -> Interval:
     benchmark, model, view = _expand(name).split("|")
     if benchmark == "mean":
         return Interval(*read_means()[view][model])
+    if benchmark.startswith("full:"):
+        longer: Interval = getattr(_read_longer(benchmark.removeprefix("full:"))[model], view)
+        return longer
     if model not in scores.get(benchmark, {}):
         address = f"baseline:{model}@{benchmark}"
         raise ValueError(f"no score by this scorer is stored: farshift baselines record '{address}'")
     estimate: Interval = getattr(scores[benchmark][model], view)
     return estimate
+
+
+@cache
+def _read_longer(benchmark: str) -> dict[str, RecordedScore]:
+    """The results under the budget `full`, by model."""
+    return {score.model: score for score in results(on=benchmark, budget="full")}
 
 
 def _expand(name: str) -> str:
@@ -149,12 +159,12 @@ def _render_pacs(scores: Scores) -> str:
         (f"`{model}`", *(_format_ranked(name, model, scores) for name in PACS), str(PUBLISHED.get(recipe, "")))
         for model, recipe in ((model, get_recipe_name(model)) for model in PACS_ROWS)
     ]
-    return format_table(("baseline", *(f"`{name}`" for name in PACS), "DomainBed"), rows)
+    return format_table(("baseline", *(f"`{name}`{_format_field(name)}" for name in PACS), "DomainBed"), rows)
 
 
 def _render_longer(scores: Scores) -> str:
     """The same baselines under the budget `full`: OOD under `quick`, then under `full` with its interval."""
-    longer = {name: {score.model: score for score in results(on=name, budget="full")} for name in PACS}
+    longer = {name: _read_longer(name) for name in PACS}
     models = [model for model in PACS_ROWS if all(model in longer[name] for name in PACS)]
     rows = [
         (f"`{model}`", *(_format_change(scores[name][model].ood, longer[name][model].ood) for name in PACS))
@@ -178,17 +188,23 @@ def _format_change(before: Interval, after: Interval) -> str:
     return f"{100 * before.value:z.1f} → {_format_estimate(after)}"
 
 
-def _render_noise(known: Mapping[str, RecordedScore]) -> str:
-    """Every baseline on the features: true, restored and memorised labels, the best first."""
-    memorised = read_memorised(NOISE)
+def _list_noise_models(scores: Scores) -> list[str]:
+    """The baselines on labels that people got wrong, the best on most wrong labels first."""
+    known = dict.fromkeys(name for benchmark in NOISE for name in scores[benchmark])
+    return [name for name in known if name != CONSTANT]
+
+
+def _render_noise(benchmark: str, scores: Scores) -> str:
+    """Every baseline: true, restored and memorised labels, the best first."""
+    memorised = read_memorised(benchmark)
     rows = [
         (
             f"`{model}`",
             _format_estimate(score.id),
-            _format_ranked(NOISE, model, {NOISE: known}),
+            _format_ranked(benchmark, model, scores),
             _format_shares(*memorised[model]) if model in memorised else "",
         )
-        for model, score in known.items()
+        for model, score in scores[benchmark].items()
         if model != CONSTANT
     ]
     return format_table(("baseline", "true", "restored", "memorised"), rows)
@@ -210,7 +226,7 @@ def _render_tables(
     """The collected data of these modalities on which the first model is recorded, but those that stand `apart`."""
     names = [entry.name for entry in list_benchmarks() if entry.modality in modalities and not entry.generated]
     rows = [
-        (_format_benchmark(name), *(_format_ranked(name, model, scores) for model in models))
+        (_format_benchmark(name) + _format_field(name), *(_format_ranked(name, model, scores) for model in models))
         for name in names
         if models[0] in scores.get(name, ()) and name not in apart
     ]
@@ -250,8 +266,14 @@ def _format_ranked(benchmark: str, model: str, scores: Scores) -> str:
     if model not in scores.get(benchmark, {}):
         return ""
     rank = read_ranks(benchmark).get(model)
-    mark = f", *{rank[0]}–{rank[1]}*" if rank else "" if model in list_ranked(benchmark) else " †"
+    plain = model == CONSTANT or model in list_ranked(benchmark)
+    mark = f", *{rank[0]}–{rank[1]}*" if rank else "" if plain else " †"
     return _format_estimate(scores[benchmark][model].ood) + mark
+
+
+def _format_field(benchmark: str) -> str:
+    """How many results were ranked on a benchmark."""
+    return f", of {len(ranks)}" if (ranks := read_ranks(benchmark)) else ""
 
 
 def _format_estimate(estimate: Interval, percent: bool = True) -> str:

@@ -44,7 +44,10 @@ DIRECT = {
 }
 BOOSTED = {
     "xgboost": ("xgboost.XGBClassifier", {}),
-    "lightgbm": ("lightgbm.LGBMClassifier", {"deterministic": True, "force_row_wise": True, "verbosity": -1}),
+    "lightgbm": (
+        "lightgbm.LGBMClassifier",
+        {"deterministic": True, "force_row_wise": True, "n_jobs": 0, "verbosity": -1},
+    ),
     "catboost": ("catboost.CatBoostClassifier", {"allow_writing_files": False, "logging_level": "Silent"}),
 }
 """Estimators of the extra `boosting`, each tested where its package is installed."""
