@@ -17,6 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from farshift import score
 from farshift.baselines.running.recorded_scores import find_undertrained, read_recorded_scores
 from farshift.baselines.running.results import digest_result, find_recorded_run, list_results
 from farshift.benchmarks.benchmark import find_benchmark
@@ -27,6 +28,7 @@ from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covar
 from farshift.benchmarks.statistics.ranks import compute_rank_sets
 from farshift.benchmarks.statistics.sample import Sample
 
+CORRUPTION_ERROR = "mean_corruption_error"
 STORE = Path(__file__).with_name("ranks.json")
 PACS = tuple(f"pacs/{domain}" for domain in ("art_painting", "cartoon", "photo", "sketch"))
 ENCODED, SEARCHED = " (efficientnet-lite0)", " (efficientnet-lite0, 8 settings)"
@@ -57,6 +59,12 @@ def read_ranks(benchmark: str) -> dict[str, tuple[int, int]]:
 def read_memorised(benchmark: str) -> dict[str, list[float]]:
     """The share of wrong training labels given back, with its interval, by ranked result; empty if none are stored."""
     found: dict[str, list[float]] = _read_stored(benchmark).get("memorised", {})
+    return found
+
+
+def read_corruption_errors(benchmark: str) -> dict[str, list[float]]:
+    """The mean corruption error, with its interval, by ranked result; empty if none are stored."""
+    found: dict[str, list[float]] = _read_stored(benchmark).get(CORRUPTION_ERROR, {})
     return found
 
 
@@ -108,15 +116,21 @@ def compute_ranks(benchmark: str) -> dict[str, Any]:
     better = find_benchmark(benchmark).metrics[0].better
     sets = compute_rank_sets(joint, better, stream=f"results/{benchmark}")
     ranks = {name: [int(sets.low[k]), int(sets.high[k])] for k, name in enumerate(known)}
-    return {"results": digest_results(benchmark, names), "ranks": ranks} | _estimate_memorised(benchmark, names)
+    return {"results": digest_results(benchmark, names), "ranks": ranks} | _estimate_others(benchmark, names)
 
 
-def _estimate_memorised(benchmark: str, names: list[str]) -> dict[str, Any]:
-    """The share of wrong training labels that each result gives back, with its interval, if the benchmark has them."""
-    if "memorised" not in find_benchmark(benchmark).definition.views:
-        return {}
-    estimates = {name: estimate_mean(Side(find_recorded_run(benchmark, name)).sample("memorised")) for name in names}
-    return {"memorised": {name: [found.value, found.low, found.high] for name, found in estimates.items()}}
+def _estimate_others(benchmark: str, names: list[str]) -> dict[str, Any]:
+    """The share of wrong training labels that each result gives back, if the benchmark has them, and the mean corruption
+    error, if it is among its metrics, each with its interval."""
+    runs = {name: find_recorded_run(benchmark, name) for name in names}
+    others: dict[str, Any] = {}
+    if "memorised" in find_benchmark(benchmark).definition.views:
+        shares = {name: estimate_mean(Side(run).sample("memorised")) for name, run in runs.items()}
+        others["memorised"] = {name: [found.value, found.low, found.high] for name, found in shares.items()}
+    if any(metric.name == CORRUPTION_ERROR for metric in find_benchmark(benchmark).metrics):
+        metrics = {name: score(run).to_dict()["metrics"][f"{CORRUPTION_ERROR}@1"]["ood"] for name, run in runs.items()}
+        others[CORRUPTION_ERROR] = {name: [each[end] for end in ("value", "low", "high")] for name, each in metrics.items()}
+    return others
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from farshift.benchmarks.listing import benchmarks as list_benchmarks
 from farshift.benchmarks.statistics.interval import Interval
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table
-from rank_sets import ENCODED, PACS, RULES, SEARCHED, list_ranked, read_means, read_memorised, read_ranks
+from rank_sets import ENCODED, PACS, RULES, SEARCHED, list_ranked, read_corruption_errors, read_means
+from rank_sets import read_memorised, read_ranks
 from result_figure import draw_panels, draw_robustness
 
 Scores = Mapping[str, Mapping[str, RecordedScore]]
@@ -74,7 +75,7 @@ def build_result_pages() -> dict[str, str]:
         "cifar": _render_cifar(scores),
     } | {name.rpartition("/")[2]: _render_noise(name, scores) for name in NOISE}
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
-    noise = draw_panels({name: scores[name] for name in NOISE}, _list_noise_models(scores), across=200)
+    noise = draw_panels({name: scores[name] for name in NOISE if name in scores}, _list_noise_models(scores), across=200)
     kinds = "\n\n".join(f"## {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS)
     return {
         "results.md": text,
@@ -190,7 +191,7 @@ def _format_change(before: Interval, after: Interval) -> str:
 
 def _list_noise_models(scores: Scores) -> list[str]:
     """The baselines on labels that people got wrong, the best on most wrong labels first."""
-    known = dict.fromkeys(name for benchmark in NOISE for name in scores[benchmark])
+    known = dict.fromkeys(name for benchmark in NOISE for name in scores.get(benchmark, ()))
     return [name for name in known if name != CONSTANT]
 
 
@@ -204,20 +205,26 @@ def _render_noise(benchmark: str, scores: Scores) -> str:
             _format_ranked(benchmark, model, scores),
             _format_shares(*memorised[model]) if model in memorised else "",
         )
-        for model, score in scores[benchmark].items()
+        for model, score in scores.get(benchmark, {}).items()
         if model != CONSTANT
     ]
     return format_table(("baseline", "true", "restored", "memorised"), rows)
 
 
 def _render_cifar(scores: Scores) -> str:
-    """Each network, with a logistic regression as its head: what is published, ID, OOD and the gap."""
+    """Each network, with a logistic regression as its head: what is published, ID, OOD, the gap and the mCE."""
     known = {depth: scores[CIFAR][f"logistic-regression (cifar10-resnet{depth})"] for depth in DEPTHS}
+    errors = read_corruption_errors(CIFAR)
     rows = [
-        (f"`cifar10-resnet{depth}`", f"{DEPTHS[depth]:.1f}", *map(_format_estimate, (score.id, score.ood, score.gap)))
+        (
+            f"`cifar10-resnet{depth}`",
+            f"{DEPTHS[depth]:.1f}",
+            *map(_format_estimate, (score.id, score.ood, score.gap)),
+            _format_shares(*errors[score.model]) if score.model in errors else "",
+        )
         for depth, score in known.items()
     ]
-    return format_table(("network", "published", "ID", "OOD", "gap"), rows)
+    return format_table(("network", "published", "ID", "OOD", "gap", "mCE"), rows)
 
 
 def _render_tables(
