@@ -409,11 +409,11 @@ def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
     """Return the finished run in a folder, if it is the run of this plan."""
     run = read_run(path)
     card = run.card.to_dict()
-    model = {key: value for key, value in card["model"].items() if key in plan["model"]}
+    model = {key: value for key, value in card["model"].items() if key not in ("candidates", "finals")}
     done = {"benchmark": card["benchmark"], "model": model, "budget": card["budget"]}
     planned = {key: plan[key] for key in ("benchmark", "model")} | {"budget": plan["budget"] | {"seeds": plan["seeds"]}}
     if differing := _compare_plans(done, planned):
-        raise BadRun(f"{path} has a finished run (other {differing}), which cannot be changed: {_ADVICE}")
+        raise BadRun(f"{path} has a finished run of another request ({differing}), which cannot be changed: {_ADVICE}")
     return run
 
 
@@ -425,7 +425,7 @@ def _discard_other_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any])
     if done or answers:
         existing = f"{format_count(done, 'seed')} done" if done else f"{format_count(answers, 'prediction')} stored"
         raise BadRun(
-            f"{path} has an unfinished run of another plan ({existing}; other {_compare_plans(begun, plan)}): "
+            f"{path} has an unfinished run of another request ({existing}; {_compare_plans(begun, plan)}): "
             f"{_ADVICE} or remove it"
         )
     if shards.exists():
@@ -433,15 +433,23 @@ def _discard_other_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any])
 
 
 def _compare_plans(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the differences between two plans, by name: `model code`, `seeds` .."""
-    names = []
+    """Describe how a new plan differs from an old one: `other model code`, `budget name full, now quick` .."""
+    differing: dict[str, tuple[Any, Any]] = {}
     for key in sorted({*old, *new}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
-            names += [f"{key} {name}" for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
-        elif a != b:
-            names.append(key)
-    return ", ".join(names)
+            differing |= {f"{key} {name}": (a.get(name), b.get(name)) for name in sorted({*a, *b})}
+        else:
+            differing[key] = (a, b)
+    differing = {name: (a, b) for name, (a, b) in differing.items() if a != b}
+    causes = differing.keys() - {"benchmark entry_identity", "benchmark protocol_seeds"}  # what follows from the others
+    return ", ".join(_describe_change(name, *ends) for name, ends in differing.items() if name in causes or not causes)
+
+
+def _describe_change(name: str, old: Any, new: Any) -> str:
+    ends = ["none" if end is None else f"{end}" for end in (old, new)]
+    short = all(len(end) <= 30 and not isinstance(value, dict) for end, value in zip(ends, (old, new), strict=True))
+    return f"{name} {ends[0]}, now {ends[1]}" if short else f"other {name}"
 
 
 _Jobs = dict[int, list[dict[str, Any]]]

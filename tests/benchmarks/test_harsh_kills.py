@@ -174,7 +174,7 @@ def test_one_answer_that_cost_much_is_kept(tmp_path):
     evaluate = partial(fs.evaluate, models.Breaking(1), on=ON, seeds=1, out=tmp_path / "r")
     with pytest.raises(ModelError, match="gone"):
         evaluate()
-    with pytest.raises(BadRun, match=r"another plan \(512 predictions stored; other model batch_size\)"):
+    with pytest.raises(BadRun, match=r"another request \(512 predictions stored; model batch_size 512, now 100\)"):
         evaluate(batch_size=100)
 
 

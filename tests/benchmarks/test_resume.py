@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
     out = tmp_path / "run"
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
     assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
-    with pytest.raises(BadRun, match=r"has a finished run \(other budget seeds\), which cannot be changed"):
+    with pytest.raises(BadRun, match=r"a finished run of another request \(budget seeds \[0\], now \[0, 1\]\), which"):
         fs.evaluate(models.Adder(), on=ON, seeds=2, out=out)
     before = (out / "run.toml").read_bytes()
     assert fs.evaluate(models.Adder(), on=ON, seeds=1, out=out).digest == fs.read_run(out).digest, "given back as it is"
@@ -42,6 +43,25 @@ def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
         fs.score(out)
     with pytest.raises(BadRun, match="is not a run"):
         fs.score(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("option", "differing"),
+    [
+        ({"limit": 3}, "model limit 3, now none"),
+        ({"deterministic": True}, "model deterministic True, now none"),
+        ({"settings": {"a": {"layers": [64]}}}, "other model settings"),
+        ({"budget": "quick"}, "budget name quick, now full"),
+    ],
+)
+def test_a_finished_run_is_not_given_back_where_an_option_is_left_out(tmp_path, option, differing):
+    class Adder(models.Adder):
+        def __init__(self, seed=0, layers=()):
+            super().__init__(0)
+
+    fs.evaluate(Adder, on=ON, seeds=1, out=tmp_path / "r", name="m", code="c", **option)
+    with pytest.raises(BadRun, match=re.escape(f"a finished run of another request ({differing}), which")):
+        fs.evaluate(Adder, on=ON, seeds=1, out=tmp_path / "r", name="m", code="c")
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
@@ -72,9 +92,9 @@ class Layered(models.Adder):
 @pytest.mark.parametrize(
     ("first", "then", "other"),
     [
-        ({}, {"code": "another"}, "model code"),
-        ({}, {"batch_size": 7}, "model batch_size"),
-        ({"settings": {"a": {"layers": [64, 64]}}}, {"settings": {"a": {"layers": [64, 32]}}}, "model settings"),
+        ({}, {"code": "another"}, "other model code"),
+        ({}, {"batch_size": 7}, "model batch_size 512, now 7"),
+        ({"settings": {"a": {"layers": [64, 64]}}}, {"settings": {"a": {"layers": [64, 32]}}}, "other model settings"),
     ],
 )
 def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path, first, then, other):
@@ -83,7 +103,7 @@ def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path,
 
     with pytest.raises(ModelError, match="not yet"):
         evaluate(**first)
-    with pytest.raises(BadRun, match=rf"unfinished run of another plan \(1 seed done; other {other}\)"):
+    with pytest.raises(BadRun, match=rf"unfinished run of another request \(1 seed done; {other}\)"):
         evaluate(**then)
     with pytest.raises(ModelError, match="not yet"):
         evaluate(**first)
