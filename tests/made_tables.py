@@ -47,13 +47,16 @@ def entry(
     return ScoredEntry(entry=name, run=0, run_digest=name * 4, **run, **who, score=score), EntryRows(on_id, on_ood)
 
 
-def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=()) -> Snapshot:
-    """The tables of some entries, as a board's."""
+def snapshot(
+    entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=(), unranked=()
+) -> Snapshot:
+    """The tables of some entries, as a board's. unranked: the models that are not ranked."""
     standings = [standing for standing, _ in entries]
+    left_out = {standing.entry: "its seeds" for standing in standings if standing.model in unranked}
     by_name = {standing.entry: result for standing, result in entries}
     assert len(by_name) == len(entries), "two entries of one name"
     tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
-    views = tuple(make_table(table, by_name, {}, tried, baseline) for table in group_entries(standings))
+    views = tuple(make_table(table, by_name, {}, tried, baseline, left_out) for table in group_entries(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
     suites = make_suite_tables(views, {name: result.ood for name, result in by_name.items()})
     return Snapshot(name, "2026-01-01T00:00:00Z", head, views, tuple(apart), suites, tuple(windows), len(entries))

@@ -115,7 +115,7 @@ def _make_cell(
     tables: Sequence[Table], entries: Mapping[str, Row], scales: Mapping[str, Scale | None]
 ) -> dict[str, Any]:
     """Return a model's results on one kind of shift. has, of: number of the kind's benchmarks on which it has entries,
-    and number under its protocol; first: number on which it can be first; leads: those of them whose task it has
+    and number under its protocol; placed: number on which it is ranked; first: number on which it can be first; leads: those of them whose task it has
     learnt; unlearnt: number on which its ID score is below the threshold. best: its row of the only table, of `ranked`
     entries; means: ood, id and gap over several tables; point: the mean normalised ID and OOD score over the benchmarks
     that it has, None if their metrics have no chance level."""
@@ -128,6 +128,7 @@ def _make_cell(
     return {
         "has": len(rows),
         "of": len(tables),
+        "placed": sum(row.rank is not None for row in rows.values()),
         "first": len(first),
         "leads": sum(not is_naive(row) for row in first),
         "unlearnt": sum(bool(row.not_learnt) for row in rows.values()),
@@ -183,7 +184,7 @@ def _draw_models(rows: Sequence[dict[str, Any]]) -> Figure | None:
 
 def _find_lead(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the leaders of a kind of shift: under the published protocol, else the one with the most entries, and the
-    full budget. benchmarks, models: their numbers; most: the number of benchmarks on which a leader can be first;
+    full budget. benchmarks, models: their numbers; placed: the number of ranked models; most: the number of benchmarks on which a leader can be first;
     naive: the number of models that can be first there, but have not learnt the task; significant: whether one model
     is significantly ahead of all others on every benchmark of the kind."""
     protocols: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -202,13 +203,15 @@ def _find_lead(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     cells = [row["cells"][kind] for row in models]
     most, of = max(cell["leads"] for cell in cells), cells[0]["of"]
     leaders = [row for row in models if most and row["cells"][kind]["leads"] == most]
-    alone = len(models) > 1 and len(leaders) == 1
+    placed = sum(cell["placed"] > 0 for cell in cells)
+    alone = placed > 1 and len(leaders) == 1
     return {
         "kind": kind,
         "what": WHAT[kind],
         "protocol": f"{budget} budget" + ("" if protocol == PUBLISHED else f", {protocol}"),
         "benchmarks": of,
         "models": len(models),
+        "placed": placed,
         "leaders": leaders,
         "most": most,
         "naive": sum(cell["first"] > cell["leads"] for cell in cells),

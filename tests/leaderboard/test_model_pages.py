@@ -49,6 +49,15 @@ def test_a_naive_baseline_never_leads_and_comes_last():
     assert [row["model"] for row in make_home_rows(site.snapshot)] == ["lstm", "gru", "most-frequent"]
 
 
+def test_a_lead_is_one_over_ranked_models_only():
+    built = [make_entry("nearest", 0.4), make_entry("one-seed", 0.9)]
+    card = read_card(Site(snapshot(built, unranked=("one-seed",))), "length")
+    assert "The only ranked model so far. 1 more is not ranked, and not compared." in card
+    built.append(make_entry("gru", 0.1))
+    card = read_card(Site(snapshot(built, unranked=("one-seed",))), "length")
+    assert "Clear lead: significantly better than the 1 other model. 1 more is not ranked, and not compared." in card
+
+
 def test_another_teams_model_of_a_baselines_name_may_lead():
     built = [make_entry("most-frequent", 0.8, card={"kind": "own"}), make_entry("lstm", 0.3)]
     assert "Clear lead: significantly better than the 1 other model." in read_card(Site(snapshot(built)), "length")
