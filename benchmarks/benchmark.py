@@ -201,7 +201,7 @@ class Benchmark:
                 raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
         if self.definition.prompt is not None:
             try:
-                check_prompt(self.definition.prompt, self.name, self.task, len(self.part("train")))
+                check_prompt(self.definition.prompt, self.name, self.task, len(replace(self, limit=None).part("train")))
             except BadDefinition as error:
                 raise BadDefinition(f"{self.path}: {error}") from error
 

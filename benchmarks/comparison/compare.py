@@ -153,8 +153,9 @@ def read_related_runs(runs: Runs) -> list[Run]:
 
 def describe_run(run: Run) -> str:
     """Describe a run's benchmark and protocol, for messages about runs that cannot be compared."""
+    steps = "" if run.steps is None else f", {run.steps} steps"
     return (
-        f"{run.model} is on {run.benchmark} (budget {run.budget}, selection rule {run.selection}, "
+        f"{run.model} is on {run.benchmark} (budget {run.budget}{steps}, selection rule {run.selection}, "
         f"identity {run.entry_identity[:12]}..)"
     )
 

@@ -105,6 +105,11 @@ class SequentialTrainer:
             model = self.make(seed, values)
         with _close_after_use(model, f"{where}: close"):
             check_adaptation(model, self.rows.benchmark)
+            if self.budget.steps is not None and getattr(model, "fit", None) is None:
+                log_message(
+                    f"{where}: the model has no fit, and steps change nothing but the protocol: runs are compared with "
+                    "others of the same steps only"
+                )
             yield self._fit(model, where) if getattr(model, "fit", None) is not None else FittedModel(model)
 
     def _fit(self, model: Any, where: str) -> FittedModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import farshift as fs
 import models
@@ -106,5 +107,18 @@ def test_steps_set_by_hand_make_another_identity(tmp_path):
     other = fs.evaluate(models.Adder(), on=ON, seeds=2, name="m")
     assert item.entry_identity != other.entry_identity
     assert fs.score(item).steps == 5
-    with pytest.raises(FarshiftError, match="cannot be compared"):
+    with pytest.raises(FarshiftError, match=r"cannot be compared: m is on .* \(budget full, 5 steps, .*\(budget full, sel"):
         fs.compare(item, other)
+
+
+def test_steps_of_a_model_without_fit_are_announced_as_of_no_use(command, tmp_path):
+    given = ("evaluate", f"{Path(models.__file__)}:Adder", "--on", ON, "--seeds", "1", "--out")
+    assert "the model has no fit, and steps change nothing but the protocol" in " ".join(
+        command(*given, tmp_path / "a", "--steps", "5").stderr.split()
+    )
+    assert "no fit" not in command(*given, tmp_path / "b").stderr
+
+
+def test_a_trial_of_fewer_rows_than_the_prompt_has_examples_is_scored(tmp_path):
+    run = fs.evaluate(lambda batch: ["jump"] * len(batch["command"]), on="scan/length", seeds=1, limit=5, name="m")
+    assert fs.score(run).ood.rows == 5

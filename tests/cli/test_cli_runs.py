@@ -79,6 +79,8 @@ def test_a_figure_takes_a_title_and_leaves_its_note_for_the_caption(runs, comman
     assert "<dc:title>Mine</dc:title>" in out.read_text()
     refused = command("plot", *pair, "--table", "csv", "--title", "x")
     assert "--title applies to figures: leave out --table" in one_line_error(refused)
+    refused = command("plot", *pair, "--table", "csv", "--what", "severity")
+    assert "--what applies to figures: leave out --table" in one_line_error(refused)
 
 
 def test_a_table_is_printed_or_written_and_holds_the_scores(runs, command, tmp_path):
