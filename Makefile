@@ -42,7 +42,7 @@ help:
 	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
 	@echo "make attack     carry out every known attack on boards, draws, caches and screens"
 	@echo "make fuzz       damaged exports, sealed answers, runs and data files, and submissions (CASES=2000)"
-	@echo "make mutants    put small errors into four rooms, one by one, and print those that no test notices"
+	@echo "make mutants    put small errors into four packages, one by one, and print those that no test notices"
 	@echo "make dist       build the wheel and the source distribution into dist/"
 
 setup: $(READY)

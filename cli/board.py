@@ -159,7 +159,7 @@ def board_standings(
 ) -> None:
     """Print the tables of a board: rank confidence sets, tie groups, intervals, and aggregates over benchmarks.
 
-    Other formats: farshift board export --as.
+    `farshift board export --as` writes other formats.
     """
     with show_progress():
         snapshot = _compute_snapshot(location, benchmark, baseline)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
-from ..core.errors import FarshiftError
+from ..core.errors import BadDefinition, FarshiftError
 
 
 def _list_runs(incomplete: str) -> Iterable[str]:
@@ -95,28 +95,41 @@ def command(app: typer.Typer, name: str | None = None) -> Callable[[F], F]:
 
         runs RUN...: Folders of finished runs.
         --out FILE: Submission file to write.
+
+    Raises `BadDefinition` for a line of that paragraph that has another form or names no parameter, and for a parameter
+    that is described neither there nor in `SHARED`.
     """
 
     def register(function: F) -> F:
+        title = f"command {name or function.__name__}"
         text, _, described = cleandoc(function.__doc__ or "").rpartition("\n\n")
-        own = _parse_entries(described) if text else {}
+        own = _parse_entries(described, title) if text else {}
         function.__doc__ = text if own else function.__doc__
-        known = _parse_entries(SHARED) | own
+        known = _parse_entries(SHARED, "SHARED") | own
         hints = get_type_hints(function, include_extras=True)
-        function.__annotations__ = {"return": None} | {
-            parameter: _describe_parameter(hints[parameter], *known[parameter.rstrip("_")])
-            for parameter in signature(function).parameters
-        }
+        function.__annotations__ = {"return": None}
+        parameters = signature(function).parameters
+        if unknown := own.keys() - {parameter.rstrip("_") for parameter in parameters}:
+            raise BadDefinition(f"{title}: its docstring describes {min(unknown)}, which is not a parameter")
+        for parameter in parameters:
+            if (entry := known.get(parameter.rstrip("_"))) is None:
+                raise BadDefinition(f"{title}: the last paragraph of its docstring does not describe {parameter}")
+            function.__annotations__[parameter] = _describe_parameter(hints[parameter], *entry)
         app.command(name)(function)
         return function
 
     return register
 
 
-def _parse_entries(text: str) -> dict[str, tuple[str, str | None, str]]:
-    """The flags (of an argument its name), the metavar and the help of each parameter that `text` describes."""
-    matches = [_ENTRY.fullmatch(entry) for entry in re.split(r"\n(?! )", text.strip())]
+def _parse_entries(text: str, title: str) -> dict[str, tuple[str, str | None, str]]:
+    """The flags (of an argument its name), the metavar and the help of each parameter that `text` describes; none if it
+    is prose. title: what has this text, for errors."""
+    lines = re.split(r"\n(?! )", text.strip())
+    matches = [_ENTRY.fullmatch(line) for line in lines]
     if None in matches:
+        if any(matches) or text.startswith("--"):
+            wrong = lines[matches.index(None)]
+            raise BadDefinition(f"{title}: write NAME VALUE: HELP or --OPTION VALUE: HELP instead of {wrong!r}")
         return {}
     entries = [(match["flags"], match["metavar"], " ".join(match["help"].split())) for match in matches if match]
     return {re.split("/", entry[0])[0].lstrip("-").replace("-", "_"): entry for entry in entries}
@@ -166,7 +179,6 @@ OptionalCount = Annotated[int | None, typer.Option(min=1)]
 def read_settings(path: Path | None) -> dict[str, Any] | None:
     """Named settings from a TOML file; None where there is no file."""
     from ..core.documents import read_toml
-    from ..core.errors import BadDefinition
 
     if path is None:
         return None

@@ -1,1 +1,2 @@
-"""What every other package stands on: errors, plug-ins, canonical bytes, draws, files, progress, engines, figures."""
+"""What every other package stands on: errors, settings, plug-ins, canonical bytes, draws,
+files, retries, progress, engines, listings, text."""

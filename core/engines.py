@@ -72,15 +72,17 @@ class Engine(ABC):
         return job.result()
 
 
-def map_jobs(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None) -> Iterator[R]:
-    """The results of `function` on jobs, in their order, from the engine called `name`. A single job is done here.
+def map_jobs(
+    function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None, engine: str = "processes"
+) -> Iterator[R]:
+    """The results of `function` on jobs, in their order, from the engine of that name. A single job is done here.
 
     Only a few results are held that the caller has not taken yet. The first error ends it."""
-    check_engine(name)
+    check_engine(engine)
 
     def map_in_order() -> Iterator[R]:
-        with open_engine(name, needs) as engine:
-            for outcome in iterate_outcomes(engine, function, jobs, in_order=True):
+        with open_engine(engine, needs) as opened:
+            for outcome in iterate_outcomes(opened, function, jobs, in_order=True):
                 if outcome.error is not None:
                     raise outcome.error
                 yield outcome.result

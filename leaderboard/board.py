@@ -76,7 +76,7 @@ class Board(BoardView):
             raise UnknownName("kind of board", kind, KINDS)
         if files is not None:
             objects = ObjectStore(files)
-            if paths := objects.paths({"submissions", "scores", "challenges", "sealed"}):
+            if paths := objects.paths({"submissions", "scores", "sealed"}):
                 raise FarshiftError(f"{objects.url} is not empty: choose an empty folder (found {paths[0]})")
         with hold_lock(get_lock_path(path), str(path)):
             if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {"private"}):

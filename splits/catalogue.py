@@ -44,9 +44,9 @@ def find_manifests(name: str) -> list[Manifest]:
     return [by_version[key] for key in sorted(by_version)]
 
 
-def list_own_manifests(name: str = "*/*") -> list[Manifest]:
-    """Return the manifests in the user's own folders whose name equals or matches the pattern."""
-    paths = find_plugin_files("splits/manifests", f"{name}/v*/split.toml")
+def list_own_manifests() -> list[Manifest]:
+    """Return the manifests in the user's own folders."""
+    paths = find_plugin_files("splits/manifests", "*/*/v*/split.toml")
     return [read_manifest(path) for path in paths if not path.is_relative_to(PACKAGE)]
 
 

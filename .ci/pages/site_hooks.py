@@ -40,9 +40,19 @@ FROM_ROOT = {
 }
 PLUGINS = {
     "splits": ("rules",),
-    "loaders": ("generators", "readers", "mirrors"),
-    "benchmarks": ("metrics", "selection", "augmentations", "extraction", "adapters", "plot", "tables"),
-    "baselines": ("networks", "backbones", "algorithms", "optimisers", "schedules", "positions", "formats"),
+    "loaders": ("generators", "readers", "mirrors", "derivations", "corruptions", "decoders"),
+    "benchmarks": ("metrics", "selection", "augmentations", "extraction", "adapters", "plot", "tables", "interop"),
+    "baselines": (
+        "networks",
+        "backbones",
+        "algorithms",
+        "augmentations",
+        "optimisers",
+        "schedules",
+        "positions",
+        "formats",
+        "diagnostics",
+    ),
     "leaderboard": ("exports",),
 }
 
@@ -272,7 +282,7 @@ def format_heading(name: str) -> str:
 def build_plugin_page() -> str:
     """What a file of each plug-in folder gets and gives: the folder's own docstring."""
     lines = ["# Plug-ins", "", "Each is one file, in the package or in a folder named in `FARSHIFT_PATH`:"]
-    lines += ["[Contributing](CONTRIBUTING.md) has an example of each.", ""]
+    lines += ["[Contributing](CONTRIBUTING.md) has examples.", ""]
     for room, folders in PLUGINS.items():
         for folder in folders:
             about = ast.get_docstring(ast.parse((ROOT / room / folder / "__init__.py").read_text("utf-8"))) or ""

@@ -85,7 +85,7 @@ class Algorithm(TwoStages):
                 raise ModelError("setting teacher_weights needs a pretrained student: add --fine-tune")
             from ..encoding.token_ids import check_shared
 
-            check_shared(given["weights"], weights, given["inputs"], "teacher_weights")
+            check_shared(given["weights"], weights, given["inputs"])
         if width and "width" not in given:
             raise ModelError("setting teacher_width: this network has no setting width: leave it at 0")
         named = {"weights": weights, "width": width}

@@ -126,19 +126,19 @@ class AudioEncoding(AnswerEncoding):
         return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)
 
 
-def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
-    """`ModelError` if `other` encodes tokens or audio differently from `weights`, for which rows are encoded, or reads
-    fewer tokens. Images can always be shared: each network resizes and normalises them itself. inputs: the setting of
-    that name. setting: the one that names `other`."""
+def check_shared(weights: str, other: str, inputs: str) -> None:
+    """`ModelError` if the teacher `other` encodes tokens or audio differently from `weights`, for which rows are
+    encoded, or reads fewer tokens. Images can always be shared: each network resizes and normalises them itself.
+    inputs: the setting of that name."""
     if inputs == "tokens":
         (own, window), (theirs, their_window) = _read_tokens(weights), _read_tokens(other)
         if own != theirs or (their_window is not None and (window is None or their_window < window)):
-            raise ModelError(f"setting {setting}: {other} needs the tokenizer of {weights}, and as long a window")
+            raise ModelError(f"setting teacher_weights: {other} needs the tokenizer of {weights}, and as long a window")
     if inputs == "sounds":
         processors = (read_audio_processor(find_folder(spec).folder) for spec in (weights, other))
         read, others = ((item.sampling_rate, getattr(item, "do_normalize", None)) for item in processors)
         if read != others:
-            raise ModelError(f"setting {setting}: {other} needs the sampling rate and normalisation of {weights}")
+            raise ModelError(f"setting teacher_weights: {other} needs the sampling rate and normalisation of {weights}")
 
 
 def _read_tokens(weights: str) -> tuple[str, int | None]:

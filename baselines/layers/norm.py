@@ -11,18 +11,20 @@ from ...core.errors import ModelError
 from ..replicas.rng import Rng
 from .convolution import apply_per_replica
 
+EPS = 1e-5
+"""Added to a variance before its root is taken."""
+
 
 class LayerNorm(nn.Module):
     """Over the last axis of (K, n, .., width) (Ba et al. 2016, arXiv:1607.06450). weight and bias: (K, width)."""
 
-    def __init__(self, width: int, eps: float = 1e-5) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.eps = eps
         self.weight = nn.Parameter(torch.ones(1, width))
         self.bias = nn.Parameter(torch.zeros(1, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        flat = F.layer_norm(x, x.shape[-1:], eps=self.eps)
+        flat = F.layer_norm(x, x.shape[-1:], eps=EPS)
         around = (-1, *[1] * (x.ndim - 2), x.shape[-1])
         return torch.addcmul(self.bias.view(around), flat, self.weight.view(around))
 
@@ -43,9 +45,9 @@ class BatchNorm(nn.Module):
     running_mean: Tensor
     running_var: Tensor
 
-    def __init__(self, width: int, eps: float = 1e-5, momentum: float = 0.1, ghost: int = 0) -> None:
+    def __init__(self, width: int, ghost: int = 0) -> None:
         super().__init__()
-        self.eps, self.momentum, self.ghost = eps, momentum, ghost
+        self.eps, self.momentum, self.ghost = EPS, 0.1, ghost
         self.weight = nn.Parameter(torch.ones(1, width))
         self.bias = nn.Parameter(torch.zeros(1, width))
         self.register_buffer("running_mean", torch.zeros(1, width))

@@ -68,7 +68,7 @@ def from_estimate(estimate: Estimate, interval: str) -> Measurement:
     return Measurement(estimate.value, estimate.low, estimate.high, interval, estimate.per_seed)
 
 
-def combine_values(parts: Sequence[Measurement], weights: Sequence[float], interval: str = UNPAIRED) -> Measurement:
+def combine_values(parts: Sequence[Measurement], weights: Sequence[float]) -> Measurement:
     """A weighted sum of independent values, with the interval from theirs by the method of variance estimates recovery
     (Zou and Donner, Statistics in Medicine 2008)."""
     if why := next((part.why for part in parts if part.why), ""):
@@ -79,7 +79,7 @@ def combine_values(parts: Sequence[Measurement], weights: Sequence[float], inter
         below, above = weight * (float(part.value) - part.low), weight * (part.high - float(part.value))
         down += (below if weight > 0 else above) ** 2
         up += (above if weight > 0 else below) ** 2
-    return Measurement(value, value - sqrt(down), value + sqrt(up), interval)
+    return Measurement(value, value - sqrt(down), value + sqrt(up), UNPAIRED)
 
 
 def _measure_tau(x: NDArray[np.float64], y: NDArray[np.float64], what: str, alike: str) -> Measurement:
@@ -255,19 +255,15 @@ CONSTANT = "most-frequent"
 """The baseline with a constant answer: it is a reference, not a model."""
 
 
-def pair_diagnostic_with_ood(
-    diagnostic: str, benchmark: str, home: Path = HOME
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def pair_diagnostic_with_ood(diagnostic: str, benchmark: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A diagnostic and the OOD score of the recorded baselines of a benchmark that have both, (baselines,) each: means
     over the seeds that have both. Losses are negated, so that a higher score is always better.
 
     Raises `UnknownName` for a diagnostic that no baseline has."""
     scores = {
-        name: recorded_score
-        for name, recorded_score in read_recorded_scores(benchmark, home).items()
-        if name != CONSTANT
+        name: recorded_score for name, recorded_score in read_recorded_scores(benchmark).items() if name != CONSTANT
     }
-    values = _read_values(diagnostic, benchmark, scores, home)
+    values = _read_values(diagnostic, benchmark, scores)
     pairs = []
     for name in sorted(set(values) & set(scores)):
         ood = _orient_seed_values(scores[name], scores[name].ood.per_seed)
@@ -277,7 +273,7 @@ def pair_diagnostic_with_ood(
     return both[:, 0], both[:, 1]
 
 
-def _read_values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedScore], home: Path) -> Values:
+def _read_values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedScore]) -> Values:
     if diagnostic == ID:
         return {
             name: _orient_seed_values(recorded_score, recorded_score.id.per_seed)
@@ -285,8 +281,8 @@ def _read_values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedS
         }
     if diagnostic in DISAGREEMENT:
         networks = [name for name in scores if find_recipe(get_recipe_name(name)).estimator is None]
-        return {name: _compute_disagreement(benchmark, name, DISAGREEMENT[diagnostic], home) for name in networks}
-    inside = read_diagnostics(benchmark, home)
+        return {name: _compute_disagreement(benchmark, name, DISAGREEMENT[diagnostic]) for name in networks}
+    inside = read_diagnostics(benchmark)
     known = {what for seeds in inside.values() for values in seeds.values() for what in values}
     if diagnostic not in known:
         raise UnknownName(f"diagnostic of recorded baselines on {benchmark}", diagnostic, known | {ID, *DISAGREEMENT})
@@ -301,14 +297,14 @@ def _orient_seed_values(recorded_score: RecordedScore, values: Any) -> dict[int,
     return {seed: sign * value for seed, value in zip(recorded_score.seeds, values, strict=True)}
 
 
-def _compute_disagreement(benchmark: str, name: str, view: str, home: Path) -> dict[int, float]:
+def _compute_disagreement(benchmark: str, name: str, view: str) -> dict[int, float]:
     """The mean share of rows of a view on which a seed's answer differs from those of the other seeds; empty for
     numeric answers, or with one seed."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    table = pq.read_table(get_result_path(home, benchmark, name), columns=["part", "seed", "prediction"])
+    table = pq.read_table(get_result_path(HOME, benchmark, name), columns=["part", "seed", "prediction"])
     if pa.types.is_floating(table["prediction"].type) or pa.types.is_list(table["prediction"].type):
         return {}
     part = find_benchmark(benchmark).definition.views[view].part

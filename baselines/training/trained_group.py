@@ -96,7 +96,7 @@ class TrainedStack:
 
 @dataclass(frozen=True)
 class Replica:
-    """One trained replica as a model: a `CheckpointedModel` (`benchmarks/model.py`)."""
+    """One trained replica as a model with `checkpoints()` (docs/evaluate.md)."""
 
     checkpoint_stacks: Mapping[str, tuple[TrainedStack, int]]
     """By checkpoint, the final one last: the replica stack, and the replica's index in it."""

@@ -186,9 +186,9 @@ def make_page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) 
     return figure
 
 
-def compute_extra_height(titles: Iterable[str], size: float = TITLE) -> float:
+def compute_extra_height(titles: Iterable[str]) -> float:
     """Return the height in inches that the titles of stacked panels need in addition to one line each."""
-    return sum(1.25 * size * text.count("\n") for text in titles) / 72
+    return sum(1.25 * TITLE * text.count("\n") for text in titles) / 72
 
 
 def make_panel_grid(

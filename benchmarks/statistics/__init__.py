@@ -1,1 +1,2 @@
-"""Statistical methods, one file each. Requires only NumPy; the tests check results against SciPy."""
+"""Statistical methods, one file each. Requires only NumPy and SciPy; the tests check results against
+SciPy, statsmodels and brute force."""

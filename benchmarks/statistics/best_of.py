@@ -15,38 +15,13 @@ chapter 4). The optimism is smaller for attempts whose true scores differ, and l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .interval import Record
-
 _END = 9.0
 """Integration limit in standard errors; the probability beyond is 1e-19."""
-
-
-@dataclass(frozen=True)
-class BestOf(Record):
-    """The expected optimism of the best of `attempts`, in units of the score, if all are equally good; `independent`:
-    the same for independent errors."""
-
-    attempts: int
-    optimism: float
-    independent: float
-
-    DIGITS: ClassVar = 6
-
-
-def estimate_optimism(standard_errors: Sequence[float], correlation: float) -> BestOf:
-    """Estimate the optimism of the best attempt, given standard errors (k,) and a common correlation in [0, 1]."""
-    return BestOf(
-        len(standard_errors),
-        compute_expected_maximum(standard_errors, correlation),
-        compute_expected_maximum(standard_errors, 0.0),
-    )
 
 
 def compute_expected_maximum(standard_errors: Sequence[float], correlation: float) -> float:

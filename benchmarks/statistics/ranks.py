@@ -41,13 +41,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint_covariance import JointCovariance, Matrix
+from .joint_covariance import DRAWS, JointCovariance, Matrix
 from .variance_estimate import LEVEL, find_t_quantiles
 
 Better = Literal["higher", "lower"]
-
-DRAWS = 9_999
-"""The number of Gaussian draws: the tail probability has a relative Monte Carlo error of about 4 %."""
 
 KNOWN = 2
 """The minimum degrees of freedom per entry for which the estimated covariance is treated as known."""
@@ -105,7 +102,7 @@ def compute_critical_values(joint_covariance: JointCovariance, level: float = LE
 
         inverse = np.zeros_like(joint_covariance.se)  # no difference without noise
         np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
-        blocks = joint_covariance.noise(DRAWS, stream)
+        blocks = joint_covariance.noise(stream)
         largest = np.sort(np.concatenate([_find_largest(noise, inverse) for noise in blocks]))
         tail = 2 * float(ndtr(-largest[int(np.ceil(level * (DRAWS + 1))) - 1]))
     critical = find_t_quantiles(tail, joint_covariance.df)
@@ -140,7 +137,7 @@ def estimate_best_probabilities(
     distinct = joint_covariance.select(distinct_entries)
     values = (1 if better == "higher" else -1) * distinct.values[:, None]
     wins = np.zeros(len(distinct), np.int64)
-    for noise in distinct.noise(DRAWS, stream):
+    for noise in distinct.noise(stream):
         wins += np.bincount(np.ascontiguousarray((values + noise).T).argmax(axis=1), minlength=len(distinct))
     shares: Matrix = (wins / DRAWS / copies)[where]
     return shares

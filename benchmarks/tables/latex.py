@@ -37,8 +37,8 @@ def render(
     """Render a `table` environment: a block of rows for each set of comparable records, with the columns of the
     Markdown table; models are in order of first appearance.
 
-    leaders: for each record whether its OOD score is bold (`comparison.find_leaders`). Raises `FarshiftError` if
-    records of one identity have different metrics."""
+    leaders: for each record whether its OOD score is bold (`comparison.compare.find_leaders`). Raises
+    `FarshiftError` if records of one identity have different metrics."""
     bold = {id(record) for record, leads in zip(records, leaders or [False] * len(records), strict=True) if leads}
     names = [name for name in list_columns(records) if name not in ("benchmark", "kind", "metric", "selection")]
     panels, blocks = make_panels(records), []

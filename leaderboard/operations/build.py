@@ -83,9 +83,7 @@ def build(
     names: list[str] = []
     new, done, left_out = 0, 0, list[str]()
     report_progress("entering runs", 0, len(runs))
-    for job, (entered, there, why) in zip(
-        jobs, map_jobs("processes", submit, jobs, Needs(workers=workers)), strict=True
-    ):
+    for job, (entered, there, why) in zip(jobs, map_jobs(submit, jobs, Needs(workers=workers)), strict=True):
         names += entered + there
         new, done, left_out = new + len(entered), done + len(job[1]), left_out + why
         report_progress("entering runs", done, len(runs))

@@ -153,11 +153,7 @@ def _verify_entries(entries: Sequence[Entry], files: dict[str, Path], workers: i
             submissions.setdefault(path, []).append(entry)
     jobs = [(files[path], group) for path, group in submissions.items()]
     parallel = workers != 1 and len(jobs) >= MANY
-    recomputed = (
-        map_jobs("processes", _recompute, jobs, Needs(workers=workers, threads=1))
-        if parallel
-        else map(_recompute, jobs)
-    )
+    recomputed = map_jobs(_recompute, jobs, Needs(workers=workers, threads=1)) if parallel else map(_recompute, jobs)
     differences: dict[str, list[str]] = {}
     unavailable: dict[str, list[Entry]] = {}
     for number, ((_, group), (problems_by_entry, why)) in enumerate(zip(jobs, recomputed, strict=True)):

@@ -14,6 +14,8 @@ from ...core.text import LINES, escape_untrusted
 
 WIDTH, HEIGHT = 560, 330
 """Size of a figure in its own units; pages scale it."""
+MARGINS = 14, 16, 44, 56
+"""At the top, right, bottom and left, in the same units."""
 
 _MARKERS = (
     "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z",
@@ -78,11 +80,8 @@ class Plot:
     """A plot under construction. Elements are placed by their values on the axes `x` and `y`, which increases upwards
     if its first end is the lower one; their CSS classes are in static/style.css."""
 
-    def __init__(
-        self, x: Point, y: Point, width: int = WIDTH, height: int = HEIGHT, margins: Sequence[int] = (14, 16, 44, 56)
-    ) -> None:
-        """Margins: at the top, right, bottom and left, in the figure's units."""
-        top, right, bottom, left = margins
+    def __init__(self, x: Point, y: Point, width: int = WIDTH, height: int = HEIGHT) -> None:
+        top, right, bottom, left = MARGINS
         self.width, self.height = width, height
         self.x, self.y = Axis(*x, left, width - right), Axis(*y, height - bottom, top)
         self._elements: list[str] = []

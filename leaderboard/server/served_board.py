@@ -108,8 +108,8 @@ class ServedBoard:
     """A board, read by many threads. `start` begins to compute its tables in the background. ready: the newest tables
     and pages; None if there are none yet. problem: why they cannot be computed."""
 
-    def __init__(self, board: Board, poll: float = POLL) -> None:
-        self.board, self.poll = board, poll
+    def __init__(self, board: Board) -> None:
+        self.board = board
         self.problem = ""
         self.ready: RenderedBoard | None = None
         self._history = History(board.committed_records())
@@ -193,7 +193,7 @@ class ServedBoard:
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)
-            self._stop.wait(self.poll)
+            self._stop.wait(POLL)
 
     def _refresh(self) -> None:
         history = self.history()

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.statistics.best_of import compute_common_correlation, estimate_optimism
+from ...benchmarks.statistics.best_of import compute_common_correlation, compute_expected_maximum
 from ...benchmarks.statistics.interval import estimate_paired_difference
 from ...benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from ...benchmarks.statistics.paired_test import adjust_by_holm, run_paired_t
@@ -220,4 +220,4 @@ def compute_optimism(ranking: Ranking, entries: Sequence[str], attempts: int) ->
     errors = np.sqrt(np.diag(covariance)).tolist()
     # Assume that withdrawn attempts had errors of the same size.
     errors += [float(np.median(errors))] * (attempts - len(errors))
-    return round(estimate_optimism(errors, compute_common_correlation(covariance)).optimism, 6)
+    return round(compute_expected_maximum(errors, compute_common_correlation(covariance)), 6)

@@ -44,7 +44,7 @@ def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (
     verdicts_by_name: dict[str, Verdict] = {}
     # Sources with most manifests first, so that a long one does not start last.
     groups = sorted(by_source.values(), key=lambda group: -len(group))
-    for verdicts in map_jobs("processes", partial(_verify_source, own_folders), groups):
+    for verdicts in map_jobs(partial(_verify_source, own_folders), groups):
         verdicts_by_name |= {verdict.name: verdict for verdict in verdicts}
         report_progress("splits verified", len(verdicts_by_name), len(manifests))
     return [verdicts_by_name[manifest.full_name] for manifest in manifests]
@@ -124,7 +124,7 @@ def audit_each(
     """Audit manifests again, on all cores; with `write`, valid results replace the published audits. Returns for each
     its `name`, whether it `holds` and `agrees` with the published audit, and `why`."""
     outcomes = []
-    for done, outcome in enumerate(map_jobs("processes", partial(_audit_manifest, own_folders, write), manifests)):
+    for done, outcome in enumerate(map_jobs(partial(_audit_manifest, own_folders, write), manifests)):
         report_progress("splits audited", done + 1, len(manifests))
         outcomes.append(outcome)
     return outcomes

@@ -69,10 +69,10 @@ def _draw_states(
     return state.astype(np.float32), materials
 
 
-def compute_outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.bool_]]:
-    """Return the first ball's position (n, 2) after `time`, and whether the balls collide before; `state` is (n, 2, 6),
-    without overlap. With d the vector between the centres and w the relative velocity, they touch at the smaller root
-    of |d + w t| = r1 + r2, and exchange an impulse 2 m1 m2 / (m1 + m2) (w . n) along their normal n."""
+def compute_outcome(state: Reals) -> tuple[Reals, NDArray[np.bool_]]:
+    """Return the first ball's position (n, 2) after a unit of time, and whether the balls collide before; `state` is
+    (n, 2, 6), without overlap. With d the vector between the centres and w the relative velocity, they touch at the
+    smaller root of |d + w t| = r1 + r2, and exchange an impulse 2 m1 m2 / (m1 + m2) (w . n) along their normal n."""
     at, velocity, radius, density = state[:, :, :2], state[:, :, 2:4], state[:, :, 4], state[:, :, 5]
     offset, relative = at[:, 1] - at[:, 0], velocity[:, 1] - velocity[:, 0]
     reach = radius[:, 0] + radius[:, 1]
@@ -83,13 +83,13 @@ def compute_outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.
     )
     square = b * b - a * c
     meet = np.where((square > 0) & (b < 0), (-b - np.sqrt(np.maximum(square, 0))) / np.where(a > 0, a, 1), np.inf)
-    collides = (meet >= 0) & (meet < time)
+    collides = (meet >= 0) & (meet < 1)
     when = np.where(collides, meet, 0.0)[:, None]
     normal = (offset + relative * when) / reach[:, None]
     mass = density * radius * radius
     share = 2 * mass[:, 1] / (mass[:, 0] + mass[:, 1])
     after = velocity[:, 0] + (share * _dot_product(relative, normal))[:, None] * normal
-    flown = np.where(collides[:, None], velocity[:, 0] * when + after * (time - when), velocity[:, 0] * time)
+    flown = np.where(collides[:, None], velocity[:, 0] * when + after * (1 - when), velocity[:, 0])
     return at[:, 0] + flown, collides
 
 

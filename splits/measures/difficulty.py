@@ -199,7 +199,7 @@ def _solve_volatility(phi: Reals, variance: Reals, delta: Reals, before: Reals, 
     return root
 
 
-def rate_with_glicko2(responses: Reals, *, systems_a_period: int, tau: float = 0.5) -> tuple[Ratings, Ratings]:
+def rate_with_glicko2(responses: Reals, *, systems_a_period: int) -> tuple[Ratings, Ratings]:
     """Rate the items and the systems; an item wins against a system that does not solve it.
 
     The systems play all items in the matrix's order, `systems_a_period` of them in each rating period; all ratings
@@ -214,8 +214,8 @@ def rate_with_glicko2(responses: Reals, *, systems_a_period: int, tau: float = 0
         now = slice(first, first + systems_a_period)
         playing = Ratings(systems.rating[now], systems.deviation[now], systems.volatility[now])
         met = lost[now]
-        updated = update_ratings(playing, items, 1 - met, tau)
-        items = update_ratings(items, playing, met.T, tau)
+        updated = update_ratings(playing, items, 1 - met)
+        items = update_ratings(items, playing, met.T)
         for name in ("rating", "deviation", "volatility"):
             getattr(systems, name)[now] = getattr(updated, name)
     return items, systems

@@ -386,8 +386,8 @@ def recorded(monkeypatch):
         name: SimpleNamespace(seeds=(0, 1), better="higher", ood=SimpleNamespace(per_seed=(position, position + 0.5)))
         for position, name in enumerate("abcdefgh")
     }
-    monkeypatch.setattr(measured, "read_recorded_scores", lambda benchmark, home: scores)
-    monkeypatch.setattr(measured, "read_diagnostics", lambda benchmark, home: known)
+    monkeypatch.setattr(measured, "read_recorded_scores", lambda benchmark: scores)
+    monkeypatch.setattr(measured, "read_diagnostics", lambda benchmark: known)
     return known
 
 

@@ -275,7 +275,7 @@ def test_the_decoder_alone_equals_a_causal_torch_nn_encoder_on_each_row_without_
 
 
 def _sinusoids(count: int) -> Tensor:
-    """Those of the first `count_replicas` places, 16 wide."""
+    """Those of the first `count` places, 16 wide."""
     pace = 10_000 ** (torch.arange(0, 16, 2, dtype=torch.float64) / 16)
     angles = torch.arange(count)[:, None] / pace
     return torch.cat([angles.sin(), angles.cos()], dim=1)

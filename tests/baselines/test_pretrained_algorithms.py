@@ -80,19 +80,19 @@ def test_a_weaker_pretrained_teacher_labels_the_rows_of_a_pretrained_student(
 def test_a_teacher_reads_the_tokens_of_its_student_or_is_refused(folders: dict[str, str], tmp_path: Path) -> None:
     student = str(tiny_hf.classifier(tmp_path / "student"))
     other = tiny_hf.classifier(tmp_path / "other")
-    check_shared(student, str(other), "tokens", "teacher_weights")
+    check_shared(student, str(other), "tokens")
     tiny_hf.tokenizer(pairs=True, ends=True).save_pretrained(other)
     with pytest.raises(ModelError, match="setting teacher_weights: .* needs the tokenizer of"):
-        check_shared(student, str(other), "tokens", "teacher_weights")
+        check_shared(student, str(other), "tokens")
     short = tiny_hf.classifier(tmp_path / "short")
     config = json.loads((short / "config.json").read_text())
     (short / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 8}))
     with pytest.raises(ModelError, match="needs the tokenizer of .*, and as long a window"):
-        check_shared(student, str(short), "tokens", "teacher_weights")
+        check_shared(student, str(short), "tokens")
     slow, fast = (str(tiny_vision.sounds(tmp_path / f"{rate}", rate)) for rate in (4000, 8000))
-    check_shared(slow, slow, "sounds", "teacher_weights")
+    check_shared(slow, slow, "sounds")
     with pytest.raises(ModelError, match="needs the sampling rate and normalisation of"):
-        check_shared(slow, fast, "sounds", "teacher_weights")
+        check_shared(slow, fast, "sounds")
     with pytest.raises(ModelError, match="has no setting width"):
         trained("vit", folders["vit"], ["a"], "weak-to-strong", teacher_width=2)
 

@@ -93,7 +93,7 @@ def test_rows_that_are_hard_for_all_three_narrow_a_paired_interval():
 
 @given(st.integers(10, 200), st.integers(0, 2**32 - 1))
 def test_the_row_covariance_is_that_of_the_differences(rows, seed):
-    """With two rows at the ends of the scale added to each difference, as everywhere (`mean_spread`)."""
+    """With two rows at the ends of the scale added to each difference, as in every paired difference (`statistics/interval.py`)."""
     rng = np.random.default_rng(seed)
     x, floor, ceiling = ((rng.uniform(size=rows) < p).astype(float) for p in (0.6, 0.2, 0.95))
     result = compute_gap_recovered_on_rows(*(RowScores(item[None]) for item in (x, floor, ceiling)))

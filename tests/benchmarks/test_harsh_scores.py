@@ -74,7 +74,7 @@ def falls(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 class Clock:
-    """Knows the law, times `factor`, plus what `spoil` does to the answers."""
+    """Knows the law, times `factor`, without an answer to the first `lost` rows."""
 
     def __init__(self, seed: int = 0, factor: float = 1.1, lost: int = 0) -> None:
         self.seed, self.factor, self.lost = seed, factor, lost

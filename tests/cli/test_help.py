@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typer
 from farshift.cli import build_command
+from farshift.cli.options import command as declare
+from farshift.core.errors import BadDefinition
 
 MOST = 45
 OPERATORS = ("board token", "board sealed")
@@ -39,3 +42,21 @@ def test_there_are_few_commands():
 
 def test_the_help_of_the_board_fits_a_screen(command):
     assert len(command("board", "--help").stdout.splitlines()) <= 40
+
+
+@pytest.mark.parametrize(
+    ("described", "told"),
+    [
+        ("--out FILE: Where to write.\n    --seeds Number of seeds.", "instead of '--seeds Number of seeds.'"),
+        ("--seeds Number of seeds.", "instead of '--seeds Number of seeds.'"),
+        ("--seeds: Number of seeds.", "does not describe out"),
+        ("--out FILE: Where to write.\n    --sedes: Number of seeds.", "describes sedes, which is not a parameter"),
+    ],
+)
+def test_a_docstring_that_cannot_be_read_is_an_error_with_the_command_and_the_line(described, told):
+    def write(out: str, seeds: int) -> None:
+        pass
+
+    write.__doc__ = f"Write.\n\n    {described}\n    "
+    with pytest.raises(BadDefinition, match=f"^command write: .*{re.escape(told)}"):
+        declare(typer.Typer())(write)

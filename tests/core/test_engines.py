@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,10 +48,10 @@ def name(request):
 
 
 def test_results_come_in_order_and_the_first_error_ends_it(name):
-    assert list(map_jobs(name, cube, list(range(9)))) == [number**3 for number in range(9)]
-    assert list(map_jobs(name, cube, [])) == []
+    assert list(map_jobs(cube, list(range(9)), engine=name)) == [number**3 for number in range(9)]
+    assert list(map_jobs(cube, [], engine=name)) == []
     with pytest.raises(FarshiftError, match="13 brings bad luck"):
-        list(map_jobs(name, cube, [1, 13, 2]))
+        list(map_jobs(cube, [1, 13, 2], engine=name))
 
 
 def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
@@ -111,14 +110,14 @@ def test_a_caller_that_stops_early_ends_what_is_under_way(in_order):
 
 def test_each_process_takes_as_many_threads_as_its_jobs_need(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert set(map_jobs("processes", thread_settings, [0, 1], Needs(threads=1))) == {"1"}
-    assert set(map_jobs("processes", thread_settings, [0, 1])) == {"3"}
+    assert set(map_jobs(thread_settings, [0, 1], Needs(threads=1))) == {"1"}
+    assert set(map_jobs(thread_settings, [0, 1])) == {"3"}
     assert os.environ["OMP_NUM_THREADS"] == "3"
 
 
 def test_one_job_is_done_in_this_process_and_one_worker_is_this_process():
-    assert list(map_jobs("processes", process_id, [0])) == [os.getpid()]
-    assert set(map_jobs("processes", process_id, [0, 1, 2], Needs(workers=1))) == {os.getpid()}
+    assert list(map_jobs(process_id, [0])) == [os.getpid()]
+    assert set(map_jobs(process_id, [0, 1, 2], Needs(workers=1))) == {os.getpid()}
 
 
 def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
@@ -133,7 +132,7 @@ def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
 
 def test_an_unknown_engine_is_refused_before_any_work():
     with pytest.raises(UnknownName, match="no engine named 'mine': choose from local, processes, ray"):
-        map_jobs("mine", cube, [2, 3])
+        map_jobs(cube, [2, 3], engine="mine")
 
 
 INTERRUPTED = """
@@ -146,7 +145,7 @@ def wait(folder):
 if __name__ == "__main__":
     print("begun", flush=True)
     try:
-        list(map_jobs("processes", wait, [str(Path(__file__).parent)] * 6))
+        list(map_jobs(wait, [str(Path(__file__).parent)] * 6))
     except KeyboardInterrupt:
         print("interrupted")
 """

@@ -82,9 +82,9 @@ ray.shutdown()
 
 def test_results_come_in_order_and_the_first_error_ends_it(drive: Drive) -> None:
     shown = drive("""
-show([list(map_jobs("ray", cube, list(range(9)))), list(map_jobs("ray", cube, []))])
+show([list(map_jobs(cube, list(range(9)), engine="ray")), list(map_jobs(cube, [], engine="ray"))])
 try:
-    list(map_jobs("ray", cube, [1, 13, 2]))
+    list(map_jobs(cube, [1, 13, 2], engine="ray"))
 except FarshiftError as error:
     show(str(error))
 """)
@@ -102,11 +102,17 @@ try:
 except ZeroDivisionError as error:
     show("the program's own error")
 """)
-    assert shown == [[0, 1, None], [1, None, "13 brings bad luck"], [2, 8, None], [3, 27, None], "the program's own error"]
+    assert shown == [
+        [0, 1, None],
+        [1, None, "13 brings bad luck"],
+        [2, 8, None],
+        [3, 27, None],
+        "the program's own error",
+    ]
 
 
 def test_a_worker_that_is_killed_costs_no_result(drive: Drive) -> None:
-    assert drive('show(list(map_jobs("ray", die_once, [Path("a"), Path("b")])))') == [[7, 7]]
+    assert drive('show(list(map_jobs(die_once, [Path("a"), Path("b")], engine="ray")))') == [[7, 7]]
 
 
 def test_a_cluster_without_a_gpu_says_so_for_cuda(drive: Drive) -> None:

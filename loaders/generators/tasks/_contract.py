@@ -114,11 +114,9 @@ def format_characters(values: NDArray[np.int64], alphabet: str = "0123456789") -
     return text
 
 
-def format_words(values: NDArray[np.int64], vocabulary: Sequence[str] | None = None) -> list[str]:
-    """Format each row of `values` as words separated by spaces: the numbers, or words of `vocabulary`."""
-    if vocabulary is None:
-        return [" ".join(map(str, row)) for row in values.tolist()]
-    return [" ".join([vocabulary[value] for value in row]) for row in values.tolist()]
+def format_words(values: NDArray[np.int64]) -> list[str]:
+    """Format each row of `values` as numbers separated by spaces."""
+    return [" ".join(map(str, row)) for row in values.tolist()]
 
 
 def format_numbers(values: Iterable[int]) -> list[str]:

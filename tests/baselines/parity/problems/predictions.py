@@ -54,8 +54,8 @@ def run_drm(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_adapting(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Three batches of pictures, asked one after the other of a network that adapts: what is answered, and all weights
-    after each. The settings `sharpness` and `keep_weights` are the problem's own: see `pictures.fill`, and whether
-    weights are compared. `answers` (3, rows x classes) and `parameters` (3, all weights)."""
+    after each. The setting `sharpness` is the problem's own: see `pictures.fill`.
+    `answers` (3, rows x classes) and `parameters` (3, all weights)."""
     stack = make_adapting(algorithm, dict(settings))
     return pictures.recorded(stack, stack.network, ask_pictures)
 
