@@ -226,7 +226,7 @@ def plan_table(data: Data, files: Mapping[str, Path], added: Mapping[str, str] |
             kinds[field] = data.types.get(field) or typed[field].settle(guess, untyped.get(field, ""))
             source_columns[field] = typed[field].column_for(kinds[field])
         chosen = field in data.types or columns[field][1] == "label" or field in data.classes
-        if hint := "" if chosen else guess.almost_numbers:
+        if hint := "" if chosen else guess.explain_text(field, columns[field][1]):
             log_message(f"[data] {field} is text: {hint}")
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:
             raise BadDefinition(

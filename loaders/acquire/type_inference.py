@@ -38,6 +38,7 @@ _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
 _LIST_WITH_HOLES = r"^\[[\s\d.,eE+\-\[\]]*((null|NaN)[\s\d.,eE+\-\[\]]*)+\]$"
 _COMMA = r"^[+-]?[0-9]+,[0-9]+$"
+_PADDED = r"^[+-]?0[0-9]+(\.[0-9]*)?$"
 _PATTERNS = {"bool": r"^(?i:true|false)$", "int64": _INTEGER, "float64": _NUMBER}
 """The pattern of the texts of each type, the narrowest type first."""
 _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a")
@@ -61,6 +62,8 @@ class TypeInference:
         self._fits = dict.fromkeys(_PATTERNS, True)
         self._own, self._seen, self._valued = "", 0, 0
         self.inexact, self._has_points, self._has_large = "", False, False
+        self._too_long = ""
+        """The first integer that int64 does not hold."""
         self.zones: set[bool] = set()
         """Whether times have a zone, as long as all texts have been times."""
         self._times = self._all_lists = True
@@ -116,6 +119,8 @@ class TypeInference:
             self._has_large |= pc.any(pc.greater(pc.abs(long.cast(pa.int64())), 2**53)).as_py() is True
         except pa.ArrowInvalid:
             self._fits["int64"] = False
+            beyond = (text for text in long.to_pylist() if "." not in text and not _fits_int64(text))
+            self._too_long = self._too_long or next(beyond, "")
         if not self.inexact:
             self.inexact = next((text for text in long.to_pylist() if not is_carried(text)), "")
 
@@ -132,15 +137,39 @@ class TypeInference:
         (shape, *others) = self._shapes
         return "" if others or 0 in shape else f"{item}[{','.join(map(str, shape))}]"
 
-    @property
-    def almost_numbers(self) -> str:
-        """What to do about a text column in which most texts are numbers, some with a comma; "" if it is none."""
-        others = [text for text in self.texts if not re.match(_NUMBER, text)]
-        words = [text for text in others if not re.match(_COMMA, text)]
-        if self.type != "string" or not 2 * len(words) < len(self.texts) <= MOST_CLASSES:
+    def explain_text(self, field: str, role: str) -> str:
+        """Say why a column in which most texts are numbers, or in a `meta` field times, is text, and what to do; "" if
+        it is not such a column."""
+        if self.type != "string" or self.looks_like_times or not 0 < len(self.texts) <= MOST_CLASSES:
             return ""
-        named = shorten_list(list(map(repr, sorted(others) or [self.inexact])))
+        explanation = self._explain_numbers(field)
+        return self._explain_times(field) if not explanation and role == "meta" else explanation
+
+    def _explain_numbers(self, field: str) -> str:
+        others = sorted(text for text in self.texts if not re.match(_NUMBER, text))
+        padded = [text for text in others if re.match(_PADDED, text)]
+        words = [text for text in others if text not in padded and not re.match(_COMMA, text)]
+        if not 2 * len(words) < len(self.texts):
+            return ""
+        if not others:
+            rounds = f'types = {{ {field} = "float64" }} rounds them'
+            return f"numbers such as {self._too_long or self.inexact!r} would be rounded: {rounds}"
+        if padded == others:
+            kind = "float64" if any("." in text for text in self.texts) else "int64"
+            reads = f'types = {{ {field} = "{kind}" }} reads it as numbers'
+            return f"numbers such as {padded[0]!r} begin with a zero: {reads}"
+        named = shorten_list(list(map(repr, others)))
         return f"most of its values are numbers, but not {named}: set `missing` or `decimal` in options, or `types`"
+
+    def _explain_times(self, field: str) -> str:
+        others = sorted(text for text in self.texts if not _is_time(text))
+        if not 2 * sum(self.texts[text] for text in others) < self._seen:
+            return ""
+        if not others:
+            return "its times have a zone in some rows and none in others: use one form for all"
+        named = shorten_list(list(map(repr, others)))
+        locates = f'types = {{ {field} = "timestamp" }} names the line'
+        return f"most of its values are times, but not {named}: correct it or set `missing` in options; {locates}"
 
     def _look_for_lists(self, values: pa.ChunkedArray) -> None:
         """Whether texts are JSON lists of numbers, all of one shape. Those with missing numbers are passed over."""
@@ -211,6 +240,20 @@ class TypeInference:
             return "float64"  # only NaN
         fits = self._fits | {"int64": self._fits["int64"] and not (self._has_points and self._has_large)}
         return next((kind for kind, fit in fits.items() if fit and not (kind == "float64" and self.inexact)), "string")
+
+
+def _fits_int64(integer: str) -> bool:
+    return len(integer) <= 20 and -(2**63) <= int(integer) < 2**63
+
+
+def _is_time(text: str) -> bool:
+    import pyarrow as pa
+
+    try:
+        convert_to_utc(pa.chunked_array([[text]]))
+    except pa.ArrowInvalid:  # for example the 31st of June
+        return False
+    return bool(re.match(ZONED, text) or re.match(NAIVE, text))
 
 
 def infer_column_type(kind: pa.DataType) -> str:

@@ -137,7 +137,30 @@ def test_ids_that_int64_carries_are_whole_numbers_and_longer_ones_are_text(tmp_p
     rows = built.table()
     assert sorted(rows["user"].to_pylist()) == sorted(FITS)
     assert sorted(rows["site"].to_pylist()) == sorted(map(str, LONG))
-    assert f"[data] tweet is text: most of its values are numbers, but not '{LONG[0]}': set" in output
+    assert f"[data] tweet is text: numbers such as '{LONG[0]}' would be rounded: types = {{ tweet = " in output
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2**53 + 1, 9 * 10**29, *range(COUNT - 2)], f"numbers such as '{9 * 10**29}' would be rounded"),
+        (
+            [f"0{row + 20}" for row in range(COUNT)],
+            "numbers such as '020' begin with a zero: types = { when = \"int64\" }",
+        ),
+        (["unknown", *["2024-01-31"] * (COUNT - 1)], "most of its values are times, but not 'unknown': correct it"),
+        (
+            ["13/31/2024", "2024-06-31", *[f"2024-01-{row + 1:02}" for row in range(COUNT - 2)]],
+            "most of its values are times, but not '13/31/2024', '2024-06-31': correct it or set `missing` in options",
+        ),
+        (["2024-01-31T10:00Z", *["2024-01-31"] * (COUNT - 1)], "its times have a zone in some rows and none in others"),
+        (["2024-01-31"] * COUNT, ""),
+    ],
+)
+def test_a_column_that_a_few_values_turn_into_text_is_told_with_those_values(tmp_path, cache, values, message):
+    columns = {"text": list("ab") * (COUNT // 2), "when": values, "y": [row % 2 for row in range(COUNT)]}
+    _, output = pin_columns(tmp_path / "cells.csv", columns, inputs=["text"], labels=["y"], meta=["when"])
+    assert (f"[data] when is text: {message}" in output) if message else ("when is text" not in output)
 
 
 @pytest.mark.parametrize(
