@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 from pydantic import ValidationError
 
-from ..benchmarks.benchmark import load_benchmarks, make_benchmark_on, read_benchmarks
+from ..benchmarks.benchmark import Benchmark, load_benchmarks, make_benchmark_on, read_benchmarks
 from ..benchmarks.definition import BenchmarkDefinition
 from ..benchmarks.metrics import find_metric
 from ..core.errors import BadDefinition, FarshiftError, shorten_list
@@ -26,6 +27,7 @@ from ..loaders.acquire.own_source import is_unedited, mark_generated, strip_mark
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
 from ..loaders.freezing.freeze import Draft, PreparedSplit
 from ..loaders.split import Split, make_split
+from ..splits.rows import digest_repeated_inputs
 
 _METRICS = {"classification": "accuracy", "sequence": "exact_match", "regression": "rmse"}
 _HELD_OUT = 0.1
@@ -78,7 +80,9 @@ def prepare_benchmark(split: Split, options: Mapping[str, Any], home: Path, draf
         first = error.errors()[0]
         at = ".".join(str(step) for step in first["loc"])
         raise BadDefinition(f"{name}: benchmark {at}: {first['msg']} (docs/protocol.md has every key)") from error
-    make_benchmark_on(split, definition, draft).check()
+    benchmark = make_benchmark_on(split, definition, draft)
+    benchmark.check()
+    _announce_shared_inputs(split, benchmark)
     path = home / "benchmarks" / "definitions" / f"{name.replace('/', '-')}.toml"
     content = tomli_w.dumps(definition.model_dump(exclude_none=True, exclude_defaults=True)).encode()
     if not path.exists():
@@ -103,6 +107,21 @@ def prepare_benchmark(split: Split, options: Mapping[str, Any], home: Path, draf
             f"replacing {path}: it was built on {before}{' from another draft' if before == definition.split else ''}"
         )
     return [(path, mark_generated(content))]
+
+
+def _announce_shared_inputs(split: Split, benchmark: Benchmark) -> None:
+    """Say how many rows that are held out of a part have inputs that rows of this part have too: a model may know their
+    labels by heart."""
+    places, digests = digest_repeated_inputs(split.rows, split.source.schema)
+    for holdout in benchmark.definition.holdouts:
+        kept, held = (benchmark.part(name).source_indices for name in (holdout.part, holdout.to))
+        shared = np.isin(digests[np.isin(places, held)], digests[np.isin(places, kept)]).sum()
+        if shared:
+            log_message(
+                f"{benchmark.name}: {shared:,} of the {format_count(len(held), 'row')} held out as {holdout.to} have inputs "
+                f"that rows of {holdout.part} have too, which a model may know by heart: let the rule make {holdout.to}, "
+                "with inputs of its own"
+            )
 
 
 def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:

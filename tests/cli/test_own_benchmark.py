@@ -85,6 +85,26 @@ def test_a_csv_is_a_benchmark(command, home):
     assert benchmark.definition.protocol.selection == ["last", "id_val"]
 
 
+def list_texts(benchmark, part: str) -> list[str]:
+    rows = benchmark.part(part)
+    return [rows[index]["text"] for index in range(len(rows))]
+
+
+def test_held_out_rows_whose_inputs_are_trained_on_are_announced(command, home):
+    with (home / "reviews.csv").open("w", newline="") as file:
+        rows = (("w " * (row % 40) + "end", row % 3) for row in range(400))
+        csv.writer(file).writerows([("text", "stars"), *rows])
+    (home / "draft.toml").write_text(CSV)
+    done = command("splits", "build", "draft.toml")
+    benchmark = find_benchmark("reviews/long")
+    trained = set(list_texts(benchmark, "train"))
+    for name in ("id_test", "id_val"):
+        held = list_texts(benchmark, name)
+        shared = sum(text in trained for text in held)
+        assert shared > 0
+        assert f"{shared} of the {len(held)} rows held out as {name} have inputs that rows of train have too" in done.stderr
+
+
 def test_a_data_set_of_the_hub_is_a_benchmark(command, home, monkeypatch):
     rows = [
         {"image": {"bytes": picture(row, "PNG", 8), "path": f"{row}.png"}, "label": row % 4, "town": "nf"[row % 2]}
