@@ -15,9 +15,10 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 from ...core.files import compute_file_sha256
-from ...core.plugins import find_files_by_name, load_module
+from ...core.plugins import PACKAGE, find_files_by_name, load_module
 from ..adapters import adapt_model
 from ..model import Model, Task
 from ..parsing import wrap_user_errors
@@ -165,8 +166,28 @@ def _load_own_model(name: str, source: str, attribute: str, adapters: Mapping[st
         raise
     if not hasattr(holder, attribute):
         raise UnknownName(f"attribute of {source}", attribute, (key for key in vars(holder) if not key.startswith("_")))
-    file = getattr(holder, "__file__", None)
-    return getattr(holder, attribute), compute_file_sha256(Path(file)) if file else ""
+    return getattr(holder, attribute), _digest_code(holder)
+
+
+def _digest_code(holder: ModuleType) -> str:
+    """A digest of a model's file; with the modules of its folder that it uses, if there are any. Empty for a module
+    without a file."""
+    if not getattr(holder, "__file__", None):
+        return ""
+    file = Path(str(holder.__file__)).resolve()
+    found, left = {file: compute_file_sha256(file)}, [holder]
+    while left:
+        for value in list(vars(left.pop()).values()):
+            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            used = sys.modules.get(name) if isinstance(name, str) else None
+            path = Path(str(getattr(used, "__file__", None) or "")).resolve()
+            own = path.suffix == ".py" and path.is_relative_to(file.parent) and "site-packages" not in path.parts
+            if used is not None and own and path not in found and not path.is_relative_to(PACKAGE):
+                found[path] = compute_file_sha256(path)
+                left.append(used)
+    if len(found) == 1:
+        return found[file]
+    return compute_identity(sorted((path.relative_to(file.parent).as_posix(), digest) for path, digest in found.items()))
 
 
 def _import_module(name: str) -> Any:

@@ -111,3 +111,21 @@ def test_options_are_read_to_the_first_equals_sign():
 def test_what_is_no_option_is_refused_without_being_repeated(text, complaint):
     with pytest.raises(FarshiftError, match=f"^{complaint}$"):
         read_options(["api=chat", text])
+
+
+def test_the_code_of_a_model_covers_the_modules_of_its_folder_that_it_imports(tmp_path, farshift):
+    (tmp_path / "main_of_two.py").write_text(
+        "from helper_of_two import add\nimport numpy as np\ndef predict(batch):\n    return add(batch)\n"
+    )
+    (tmp_path / "unused_of_two.py").write_text("")
+
+    def run() -> str:
+        given = ("--on", "modadd97/xi35", "--seeds", "1", "--budget", "quick", "--out", tmp_path / "r")
+        return farshift("evaluate", f"{tmp_path / 'main_of_two.py'}:predict", *given).stderr
+
+    (tmp_path / "helper_of_two.py").write_text("def add(batch):\n    return (batch['a'] + batch['b']) % 97\n")
+    run()
+    (tmp_path / "unused_of_two.py").write_text("ignored = 1")
+    assert "already has this run, finished" in run()
+    (tmp_path / "helper_of_two.py").write_text("def add(batch):\n    return batch['a']\n")
+    assert "has a finished run of another request (other model code)" in " ".join(run().split())
