@@ -1,4 +1,5 @@
-"""Baselines trained by scikit-learn, XGBoost, LightGBM or CatBoost: an estimator on one-hot categories, scaled numbers and hashed texts.
+"""Baselines trained by scikit-learn, XGBoost, LightGBM or CatBoost: an estimator on one-hot categories, scaled numbers
+and hashed texts.
 
 On a sequence task each whole answer of the training rows is a class. Such a baseline can only repeat an answer that it
 has seen, so its score shows what is possible without composition.

@@ -118,9 +118,9 @@ def _announce_shared_inputs(split: Split, benchmark: Benchmark) -> None:
         shared = np.isin(digests[np.isin(places, held)], digests[np.isin(places, kept)]).sum()
         if shared:
             log_message(
-                f"{benchmark.name}: {shared:,} of the {format_count(len(held), 'row')} held out as {holdout.to} have inputs "
-                f"that rows of {holdout.part} have too, which a model may know by heart: let the rule make {holdout.to}, "
-                "with inputs of its own"
+                f"{benchmark.name}: {shared:,} of the {format_count(len(held), 'row')} held out as {holdout.to} have "
+                f"inputs that rows of {holdout.part} have too, which a model may know by heart: let the rule make "
+                f"{holdout.to}, with inputs of its own"
             )
 
 

@@ -239,7 +239,9 @@ def plot(
         raise FarshiftError("plot: name an image file to write (--out FIGURE.png) or a table format (--table markdown)")
     if table and out is not None and out.suffix in (".png", ".svg", ".pdf"):
         raise FarshiftError(f"plot: {out} is an image file, and --table {table} writes text: leave out one of the two")
-    misplaced = {"title": title, "no-note": no_note, "what": what != "gap"} if table else {"caption": caption, "label": label}
+    misplaced = (
+        {"title": title, "no-note": no_note, "what": what != "gap"} if table else {"caption": caption, "label": label}
+    )
     if wrong := [name for name, value in misplaced.items() if value]:
         what = "figures: leave out --table" if table else "tables: add --table latex"
         raise FarshiftError(f"plot: --{wrong[0]} applies to {what}, or leave it out")

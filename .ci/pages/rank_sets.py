@@ -38,8 +38,8 @@ RULES = ("training_domain_val", "leave_one_group_out", "test_domain_val")
 
 @cache
 def list_ranked(benchmark: str) -> list[str]:
-    """The recorded results under the budget `quick` that learnt the task in distribution: only they are ranked. Searched
-    settings are chosen by another protocol."""
+    """The recorded results under the budget `quick` that learnt the task in distribution: only they are ranked.
+    Searched settings are chosen by another protocol."""
     scores = read_recorded_scores(benchmark)
     left_out = find_undertrained(benchmark, scores)
     return sorted(name for name in scores if name not in left_out and not name.endswith(SEARCHED))
@@ -120,8 +120,8 @@ def compute_ranks(benchmark: str) -> dict[str, Any]:
 
 
 def _estimate_others(benchmark: str, names: list[str]) -> dict[str, Any]:
-    """The share of wrong training labels that each result gives back, if the benchmark has them, and the mean corruption
-    error, if it is among its metrics, each with its interval."""
+    """The share of wrong training labels that each result gives back, if the benchmark has them, and the mean
+    corruption error, if it is among its metrics, each with its interval."""
     runs = {name: find_recorded_run(benchmark, name) for name in names}
     others: dict[str, Any] = {}
     if "memorised" in find_benchmark(benchmark).definition.views:
@@ -129,7 +129,9 @@ def _estimate_others(benchmark: str, names: list[str]) -> dict[str, Any]:
         others["memorised"] = {name: [found.value, found.low, found.high] for name, found in shares.items()}
     if any(metric.name == CORRUPTION_ERROR for metric in find_benchmark(benchmark).metrics):
         metrics = {name: score(run).to_dict()["metrics"][f"{CORRUPTION_ERROR}@1"]["ood"] for name, run in runs.items()}
-        others[CORRUPTION_ERROR] = {name: [each[end] for end in ("value", "low", "high")] for name, each in metrics.items()}
+        others[CORRUPTION_ERROR] = {
+            name: [each[end] for end in ("value", "low", "high")] for name, each in metrics.items()
+        }
     return others
 
 
@@ -141,7 +143,9 @@ if __name__ == "__main__":
         elif list_ranked(benchmark):
             stored[benchmark] = compute_ranks(benchmark)
         else:
-            print(f"{benchmark}: no recorded result learnt the task in distribution, so none is ranked", file=sys.stderr)
+            print(
+                f"{benchmark}: no recorded result learnt the task in distribution, so none is ranked", file=sys.stderr
+            )
             stored.pop(benchmark, None)
         lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)]
         STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

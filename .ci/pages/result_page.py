@@ -1,9 +1,10 @@
 """docs/results.md and its figures: the text of results_template.md with numbers of the recorded results.
 
 In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), after `full:` one under that
-budget, {mean|RECIPE|RULE} a mean over PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A < B` states that the interval of A is
-below that of B, `holds: first|BENCHMARK|MODEL` that the model can be first, `behind|..` that it cannot: if one is no
-longer true, no page is generated. A plus sign stands for `ENCODED`, # for `TUNED`.
+budget, {mean|RECIPE|RULE} a mean over PACS' domains, and {first|BENCHMARK} how many can be first. A comment `holds: A <
+B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL` that the model can be first,
+`behind|..` that it cannot: if one is no longer true, no page is generated. A plus sign stands for `ENCODED`, # for
+`TUNED`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ from farshift.benchmarks.listing import benchmarks as list_benchmarks
 from farshift.benchmarks.statistics.interval import Interval
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table
-from rank_sets import ENCODED, PACS, RULES, SEARCHED, list_ranked, read_corruption_errors, read_means
-from rank_sets import read_memorised, read_ranks
+from rank_sets import (
+    ENCODED,
+    PACS,
+    RULES,
+    SEARCHED,
+    list_ranked,
+    read_corruption_errors,
+    read_means,
+    read_memorised,
+    read_ranks,
+)
 from result_figure import draw_panels, draw_robustness
 
 Scores = Mapping[str, Mapping[str, RecordedScore]]
@@ -49,7 +59,16 @@ PACS_ROWS = (
     "cnn",
     "resnet",
 )
-TABLES = ("boosted-trees", "xgboost", "lightgbm", "catboost", "random-forest", "mlp", "logistic-regression", "group-dro")
+TABLES = (
+    "boosted-trees",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "random-forest",
+    "mlp",
+    "logistic-regression",
+    "group-dro",
+)
 TABLES += ("coral", CONSTANT)
 SENTENCES = " (all-minilm-l6-v2)"
 NOISE = tuple(f"cifar10_pictures/human_{given}" for given in ("worst", "random1", "aggregate"))
@@ -75,7 +94,9 @@ def build_result_pages() -> dict[str, str]:
         "cifar": _render_cifar(scores),
     } | {name.rpartition("/")[2]: _render_noise(name, scores) for name in NOISE}
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
-    noise = draw_panels({name: scores[name] for name in NOISE if name in scores}, _list_noise_models(scores), across=200)
+    noise = draw_panels(
+        {name: scores[name] for name in NOISE if name in scores}, _list_noise_models(scores), across=200
+    )
     kinds = "\n\n".join(f"## {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS)
     return {
         "results.md": text,

@@ -187,7 +187,9 @@ def _digest_code(holder: ModuleType) -> str:
                 left.append(used)
     if len(found) == 1:
         return found[file]
-    return compute_identity(sorted((path.relative_to(file.parent).as_posix(), digest) for path, digest in found.items()))
+    return compute_identity(
+        sorted((path.relative_to(file.parent).as_posix(), digest) for path, digest in found.items())
+    )
 
 
 def _import_module(name: str) -> Any:

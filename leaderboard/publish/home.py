@@ -115,10 +115,10 @@ def _make_cell(
     tables: Sequence[Table], entries: Mapping[str, Row], scales: Mapping[str, Scale | None]
 ) -> dict[str, Any]:
     """Return a model's results on one kind of shift. has, of: number of the kind's benchmarks on which it has entries,
-    and number under its protocol; placed: number on which it is ranked; first: number on which it can be first; leads: those of them whose task it has
-    learnt; unlearnt: number on which its ID score is below the threshold. best: its row of the only table, of `ranked`
-    entries; means: ood, id and gap over several tables; point: the mean normalised ID and OOD score over the benchmarks
-    that it has, None if their metrics have no chance level."""
+    and number under its protocol; placed: number on which it is ranked; first: number on which it can be first; leads:
+    those of them whose task it has learnt; unlearnt: number on which its ID score is below the threshold. best: its row
+    of the only table, of `ranked` entries; means: ood, id and gap over several tables; point: the mean normalised ID
+    and OOD score over the benchmarks that it has, None if their metrics have no chance level."""
     rows = {view.benchmark: entries[view.identity] for view in tables if view.identity in entries}
     first = [row for row in rows.values() if row.rank is not None and row.rank[0] == 1]
     scaled = [name for view in tables if scales[name := view.benchmark] is not None]
@@ -184,9 +184,9 @@ def _draw_models(rows: Sequence[dict[str, Any]]) -> Figure | None:
 
 def _find_lead(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the leaders of a kind of shift: under the published protocol, else the one with the most entries, and the
-    full budget. benchmarks, models: their numbers; placed: the number of ranked models; most: the number of benchmarks on which a leader can be first;
-    naive: the number of models that can be first there, but have not learnt the task; significant: whether one model
-    is significantly ahead of all others on every benchmark of the kind."""
+    full budget. benchmarks, models: their numbers; placed: the number of ranked models; most: the number of benchmarks
+    on which a leader can be first; naive: the number of models that can be first there, but have not learnt the task;
+    significant: whether one model is significantly ahead of all others on every benchmark of the kind."""
     protocols: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         if kind in row["cells"]:

@@ -106,7 +106,9 @@ def test_a_row_is_encoded_once_whoever_asks(folders: dict[str, Path], monkeypatc
     encoder = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS))
     requested: list[str] = []
     read = encoder._encoder._model.read
-    monkeypatch.setattr(encoder._encoder._model, "read", lambda some, advance: (requested.extend(some), read(some, advance))[1])
+    monkeypatch.setattr(
+        encoder._encoder._model, "read", lambda some, advance: (requested.extend(some), read(some, advance))[1]
+    )
     first = encoder.columns(texts(TEXTS))
     again = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS)).columns(texts([*TEXTS[::-1], "look"]))
     assert sorted(requested) == sorted({*TEXTS, "look"})

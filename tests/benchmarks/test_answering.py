@@ -107,7 +107,9 @@ def test_steps_set_by_hand_make_another_identity(tmp_path):
     other = fs.evaluate(models.Adder(), on=ON, seeds=2, name="m")
     assert item.entry_identity != other.entry_identity
     assert fs.score(item).steps == 5
-    with pytest.raises(FarshiftError, match=r"cannot be compared: m is on .* \(budget full, 5 steps, .*\(budget full, sel"):
+    with pytest.raises(
+        FarshiftError, match=r"cannot be compared: m is on .* \(budget full, 5 steps, .*\(budget full, sel"
+    ):
         fs.compare(item, other)
 
 

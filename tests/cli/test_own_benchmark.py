@@ -102,7 +102,10 @@ def test_held_out_rows_whose_inputs_are_trained_on_are_announced(command, home):
         held = list_texts(benchmark, name)
         shared = sum(text in trained for text in held)
         assert shared > 0
-        assert f"{shared} of the {len(held)} rows held out as {name} have inputs that rows of train have too" in done.stderr
+        assert (
+            f"{shared} of the {len(held)} rows held out as {name} have inputs that rows of train have too"
+            in done.stderr
+        )
 
 
 def test_a_data_set_of_the_hub_is_a_benchmark(command, home, monkeypatch):
