@@ -42,7 +42,7 @@ Advance = Callable[[int], None]
 """Told how many rows are done, after each batch."""
 
 
-def make_reader(checkpoint: Checkpoint, device: str) -> Reader:
+def make_reader(checkpoint: Checkpoint, device: str) -> EncoderReader:
     """The reader of pretrained weights. `ModelError` for a folder without weights, tokenizer or processor, or a model
     that reads neither texts, images nor audio."""
     network = load_model(checkpoint).to(device).eval().requires_grad_(False)
@@ -276,7 +276,7 @@ class AudioReader:
         return features
 
 
-Reader = TextReader | ImageReader | AudioReader
+EncoderReader = TextReader | ImageReader | AudioReader
 
 
 def _parse_size(size: Any) -> tuple[int, int]:

@@ -36,7 +36,7 @@ from .replica_stack import ReplicaStack
 from .sampler import Data
 from .stack_size import choose_stack_size, halve_stack
 from .trained_group import AdaptiveReplica, Encoding, Replica, TrainedGroup, TrainedStack, encode_inputs
-from .trainer import Outcome, Training
+from .trainer import StackOutcome, Training
 from .training_rows import FitInput, Member, extract_columns, number_groups
 
 CHECKPOINT_SECONDS = 30.0
@@ -221,7 +221,7 @@ class ReplicaGroup:
             self.reporter.trained(rows.steps * len(members))
         return training.seconds_before
 
-    def _add_outcome(self, fit: TrainedGroup, members: list[Member], rows: EncodedRows, outcome: Outcome) -> None:
+    def _add_outcome(self, fit: TrainedGroup, members: list[Member], rows: EncodedRows, outcome: StackOutcome) -> None:
         """Add the replicas of a trained stack to the results, with their remarks and diagnostics."""
         adapts = "test batches" in list_required_data(self.recipe)
         stacks: dict[int, dict[str, tuple[TrainedStack, int]]] = {}

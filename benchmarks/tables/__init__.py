@@ -21,9 +21,9 @@ def render_table(
 
     `markdown` has a row for each record. `latex` is for a paper: the rows of each benchmark are a block, with a
     `caption` and a `label`; the OOD scores of `leaders` (`comparison.compare.find_leaders`) are bold. Both are rounded,
-    and in percent if the metric lies in [0, 1]. `csv` has all digits, as recorded. A missing score is an empty cell. Raises
-    `UnknownName` for an unknown format, and `FarshiftError` if there are no records, for a record of another version,
-    and for a caption or label if the format has none."""
+    and in percent if the metric lies in [0, 1]. `csv` has all digits, as recorded. A missing score is an empty cell.
+    Raises `UnknownName` for an unknown format, and `FarshiftError` if there are no records, for a record of another
+    version, and for a caption or label if the format has none."""
     writer = load_module("benchmarks/tables", format, "table format")
     accepted = getattr(writer, "OPTIONS", ())
     for name, given in (("caption", caption), ("label", label)):
