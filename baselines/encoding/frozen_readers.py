@@ -31,9 +31,10 @@ from ...benchmarks.parsing import wrap_user_errors
 from ...core.documents import read_json
 from ...core.errors import ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
+from ...loaders.batching.encoded import is_encoded
 from ...loaders.batching.transform import Transform
 from .checkpoint import Checkpoint, FolderCheckpoint, ModuleCheckpoint
-from .images import is_encoded, unflatten_images
+from .images import unflatten_images
 
 ROWS = 32
 """Rows read at once; features depend on it by rounding only."""
