@@ -45,7 +45,7 @@ class Needs:
     threads: int = 0
 
 
-class Outcome(NamedTuple):
+class JobOutcome(NamedTuple):
     """How a job ended: its place among the jobs, its result, or the error that it raised."""
 
     position: int
@@ -99,7 +99,7 @@ def map_in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
 
 def iterate_outcomes(
     engine: Engine, function: Callable[[J], R], jobs: Iterable[J], in_order: bool = False
-) -> Iterator[Outcome]:
+) -> Iterator[JobOutcome]:
     """The outcomes of jobs as they end, or in their order; jobs start in their order. A `FarshiftError` is an outcome,
     and does not stop the other jobs; any other error does. What is under way ends when the caller stops early."""
     started: dict[Future[Any], int] = {}
@@ -113,9 +113,9 @@ def iterate_outcomes(
             done = started if in_order else wait(started, return_when=FIRST_COMPLETED).done
             first = next(future for future in started if future in done)
             try:
-                outcome = Outcome(started[first], engine.take(first), None)
+                outcome = JobOutcome(started[first], engine.take(first), None)
             except FarshiftError as error:
-                outcome = Outcome(started[first], None, error)
+                outcome = JobOutcome(started[first], None, error)
             del started[first]
             yield outcome
     finally:

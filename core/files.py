@@ -46,6 +46,7 @@ def is_offline() -> bool:
 
 
 ADVICE = "set FARSHIFT_CACHE to another disk"
+OUT_ADVICE = "choose another --out"
 BOARD_ADVICE = "put the board on another disk"
 """What to do where the disk of a board is full or may not be written."""
 
@@ -85,6 +86,18 @@ def hold_lock(path: Path, what: str = "") -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def try_hold_lock(path: Path) -> Iterator[bool]:
+    """Hold the lock of `path` if it is free. Yields False, without waiting, if another process has it."""
+    lock = FileLock(f"{path}.lock")
+    free = try_lock(lock)
+    try:
+        yield free
+    finally:
+        if free:
+            lock.release()
 
 
 def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE, private: bool = False) -> None:

@@ -19,11 +19,11 @@ from torch import Tensor
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
+from ...loaders.batching.encoded import is_encoded
 from ...loaders.batching.images import find_readable_images
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
 from ...loaders.decoders import DEFAULT, load_decoder
 from ..formats import Format, Texts, make_format
-from .images import is_encoded
 from .stored_rows import PixelRows, find_largest_value
 
 SETTINGS: dict[str, Any] = {

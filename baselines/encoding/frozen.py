@@ -24,11 +24,11 @@ from ...core.canonical import compute_identity
 from ...core.errors import ModelError
 from ...core.files import get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import report_progress
+from ...loaders.batching.encoded import is_encoded
 from ...loaders.cache.entries import keep_within_limit
 from ...loaders.cache.store import is_intact, map_table, move_into_cache, write_arrow
 from .checkpoint import Checkpoint, ModuleCheckpoint, find_checkpoint
 from .frozen_readers import Advance, make_reader
-from .images import is_encoded
 
 Reader = Callable[[Columns], Columns]
 """Reads a batch's columns before they are encoded: as they are, or with features in place of some."""

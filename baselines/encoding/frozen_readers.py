@@ -31,9 +31,10 @@ from ...benchmarks.parsing import wrap_user_errors
 from ...core.documents import read_json
 from ...core.errors import ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
+from ...loaders.batching.encoded import is_encoded
 from ...loaders.batching.transform import Transform
 from .checkpoint import Checkpoint, FolderCheckpoint, ModuleCheckpoint
-from .images import is_encoded, unflatten_images
+from .images import unflatten_images
 
 ROWS = 32
 """Rows read at once; features depend on it by rounding only."""
@@ -42,7 +43,7 @@ Advance = Callable[[int], None]
 """Told how many rows are done, after each batch."""
 
 
-def make_reader(checkpoint: Checkpoint, device: str) -> Reader:
+def make_reader(checkpoint: Checkpoint, device: str) -> EncoderReader:
     """The reader of pretrained weights. `ModelError` for a folder without weights, tokenizer or processor, or a model
     that reads neither texts, images nor audio."""
     network = load_model(checkpoint).to(device).eval().requires_grad_(False)
@@ -276,7 +277,7 @@ class AudioReader:
         return features
 
 
-Reader = TextReader | ImageReader | AudioReader
+EncoderReader = TextReader | ImageReader | AudioReader
 
 
 def _parse_size(size: Any) -> tuple[int, int]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ...loaders.batching.encoded import is_encoded as is_encoded
 
 
 def find_channel_axis(shape: Sequence[int]) -> int | None:

@@ -20,11 +20,11 @@ from ...benchmarks.adapters._transformers import (
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
+from ...loaders.batching.encoded import is_encoded
 from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .checkpoint import find_folder
 from .encoding import PAD, AnswerEncoding, Encoded, SequenceEncoding, Sizes, make_encoding
 from .graphs import GraphEncoding
-from .images import is_encoded
 from .log_mel import SpectrogramEncoding, is_audio_task
 from .stored_rows import TokenRows
 

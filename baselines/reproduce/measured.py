@@ -47,7 +47,7 @@ from ...benchmarks.statistics.sample import RowScores, Sample
 from ...core.documents import read_json
 from ...core.errors import BadDefinition, BadRun, UnknownName, get_first_line
 from ..recipe import find_recipe
-from ..running.recorded_scores import RecordedScore, read_recorded_scores
+from ..running.recorded_scores import CONSTANT, RecordedScore, read_recorded_scores
 from ..running.results import HOME, digest_result, get_recipe_name, get_result_path
 from .facts import compute_fact
 
@@ -251,8 +251,6 @@ Values = Mapping[str, Mapping[int, float]]
 ID = "ID score"
 DISAGREEMENT = {"disagreement.ood": "ood", "disagreement.id": "id"}
 """By diagnostic, the view whose rows are compared."""
-CONSTANT = "most-frequent"
-"""The baseline with a constant answer: it is a reference, not a model."""
 
 
 def pair_diagnostic_with_ood(diagnostic: str, benchmark: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -185,6 +185,7 @@ def _read_records(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
 
 
 CONSTANT = "most-frequent"
+"""The baseline with a constant answer: it is a reference, not a model."""
 SMOKE = "smoke run"
 """What the reason of a result begins with that is left out of tables."""
 

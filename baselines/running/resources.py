@@ -202,8 +202,8 @@ def _measure(plan: Plan, seeds: Sequence[int], model_inputs: ModelInputs, estima
     that they generate have the maximum length."""
     import numpy as np
 
+    from ...loaders.batching.encoded import is_encoded
     from ...loaders.batching.images import decode_images
-    from ..encoding.images import is_encoded
     from ..encoding.log_mel import is_audio_task
     from ..replicas.stacked import count_parameters
     from ..training.replica_group import ReplicaGroup

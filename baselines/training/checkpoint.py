@@ -13,11 +13,9 @@ from typing import Any
 import torch
 
 from ...core.errors import ModelError
-from ...core.files import write_atomically
+from ...core.files import OUT_ADVICE, write_atomically
 from .replica_stack import ReplicaStack
 from .trainer import Training
-
-ADVICE = "choose another --out"
 
 
 def save_checkpoint(training: Training, path: Path) -> None:
@@ -44,7 +42,7 @@ def save_checkpoint(training: Training, path: Path) -> None:
     content = io.BytesIO()
     torch.save(state, content)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content.getvalue(), ADVICE)
+    write_atomically(path, content.getvalue(), OUT_ADVICE)
 
 
 def resume_training(training: Training, path: Path) -> bool:

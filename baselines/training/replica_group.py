@@ -15,7 +15,7 @@ from ...benchmarks.model import Budget, Columns, Task, TrainingRows
 from ...core.canonical import compute_identity
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError
-from ...core.files import write_atomically
+from ...core.files import OUT_ADVICE, write_atomically
 from ...core.plugins import load_module
 from ...core.progress import log_message
 from ...core.world import SINGLE_PROCESS, World
@@ -29,14 +29,14 @@ from ..estimator import fit_estimator
 from ..recipe import Recipe, check_recipe, resolve_settings
 from ..replicas.hyperparameters import make_stack_key
 from ..replicas.stacked import count_parameters
-from .checkpoint import ADVICE, resume_training, save_checkpoint
+from .checkpoint import resume_training, save_checkpoint
 from .feed import move_to_device
 from .fit_progress_reporter import FitProgressReporter
 from .replica_stack import ReplicaStack
 from .sampler import Data
 from .stack_size import choose_stack_size, halve_stack
 from .trained_group import AdaptiveReplica, Encoding, Replica, TrainedGroup, TrainedStack, encode_inputs
-from .trainer import Outcome, Training
+from .trainer import StackOutcome, Training
 from .training_rows import FitInput, Member, extract_columns, number_groups
 
 CHECKPOINT_SECONDS = 30.0
@@ -221,7 +221,7 @@ class ReplicaGroup:
             self.reporter.trained(rows.steps * len(members))
         return training.seconds_before
 
-    def _add_outcome(self, fit: TrainedGroup, members: list[Member], rows: EncodedRows, outcome: Outcome) -> None:
+    def _add_outcome(self, fit: TrainedGroup, members: list[Member], rows: EncodedRows, outcome: StackOutcome) -> None:
         """Add the replicas of a trained stack to the results, with their remarks and diagnostics."""
         adapts = "test batches" in list_required_data(self.recipe)
         stacks: dict[int, dict[str, tuple[TrainedStack, int]]] = {}
@@ -277,7 +277,7 @@ class ReplicaGroup:
             return int(file.read_text("ascii"))
         count = choose_stack_size(lambda members: self.make_training(rows, members), rows.members)
         if file is not None:
-            write_atomically(file, str(count).encode(), ADVICE)
+            write_atomically(file, str(count).encode(), OUT_ADVICE)
         return count
 
     def _make_path(self, rows: EncodedRows, members: Sequence[Member], suffix: str) -> Path | None:

@@ -55,7 +55,7 @@ FINITE_CHECK_EVERY = 50
 
 
 @dataclass
-class Outcome:
+class StackOutcome:
     """The results of a replica stack. By each replica's number: its last loss, its steps, or why it failed."""
 
     ended: list[ReplicaStack] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Training:
         self.total = 0
         self.stage, self.in_stage = 0, 0
         self.finished = False
-        self.outcome = Outcome()
+        self.outcome = StackOutcome()
         check_chunk(stack.algorithm)
         self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
@@ -225,7 +225,7 @@ class Training:
         self.outcome.ended.append(stack)
         self.outcome.steps |= dict.fromkeys(stack.number.tolist(), self.total)
 
-    def run(self, watch: Callable[[Training], None] | None = None) -> Outcome:
+    def run(self, watch: Callable[[Training], None] | None = None) -> StackOutcome:
         """Train to the end. `watch` is called after every step, and once when everything is finished."""
         marks = self._checkpoint_steps()
         while not self.done:

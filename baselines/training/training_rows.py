@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ...benchmarks.model import Columns, TrainingRows
 from ...benchmarks.model_inputs.rows import ModelRows
 from ...core.canonical import compute_identity
-from ...loaders.batching.encoded import digest_contents
-from ..encoding.images import is_encoded
+from ...loaders.batching.encoded import digest_contents, is_encoded
 
 
 @dataclass(frozen=True)

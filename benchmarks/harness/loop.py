@@ -26,7 +26,7 @@ from ..benchmark import Benchmark, select_limited_rows
 from ..model import Budget, Model
 from ..model_inputs.rows import ModelInputs, ModelRows, copy_rows
 from ..parsing import wrap_user_errors
-from ..runs.run_folder import Job, RunFolder
+from ..runs.run_folder import SECONDS, Job, RunFolder
 from ..selection import Fold
 from ..settings import MAX_CANDIDATES, Settings, clean_remarks, find_name_problem
 from .factory import Factory
@@ -360,7 +360,4 @@ def _iterate_checkpoints(model: Any, where: str, only_last: bool) -> Iterable[tu
 
 def _filter_remarks(remarks: object) -> dict[str, Any]:
     """Return a model's remarks without the keys that the harness measures."""
-    return {name: value for name, value in clean_remarks(remarks).items() if name not in _MEASURED}
-
-
-_MEASURED = ("fit_seconds", "predict_seconds")
+    return {name: value for name, value in clean_remarks(remarks).items() if name not in SECONDS}

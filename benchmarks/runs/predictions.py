@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.documents import parse_json
-from ...core.files import translate_os_errors
+from ...core.files import OUT_ADVICE, translate_os_errors
 from ..answers import Answers
 from ..model import Task
 
@@ -121,7 +121,7 @@ def add_outputs(run: Path, named: Mapping[str, str | int], row_ids: Sequence[int
         for row_id, text in zip(row_ids, texts, strict=True)
         if text is not None
     ]
-    with translate_os_errors(run, "choose another --out"), (run / FILE).open("a", encoding="utf-8") as file:
+    with translate_os_errors(run, OUT_ADVICE), (run / FILE).open("a", encoding="utf-8") as file:
         file.write("".join(lines))
 
 

@@ -26,14 +26,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomli_w
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from ...core.canonical import to_canonical_json
 from ...core.clock import get_utc_now
 from ...core.documents import read_json
 from ...core.errors import BadRun
-from ...core.files import get_lock_path, hold_lock, translate_os_errors, try_lock, write_atomically
+from ...core.files import OUT_ADVICE, get_lock_path, hold_lock, translate_os_errors, try_hold_lock, write_atomically
 from ...core.progress import log_message
 from ...core.text import format_count
 from ...core.world import SINGLE_PROCESS, World
@@ -50,7 +49,6 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 FLUSH_SECONDS = 5.0
 FLUSH_ROWS = 262_144
-_ADVICE = "choose another --out"
 _TRAINED = "trained"
 """A file that marks a job whose model was trained, so that another process cannot complete its predictions."""
 _LEADER = "leader"
@@ -77,7 +75,7 @@ class Job:
 
     def mark_trained(self) -> None:
         """Mark that the following predictions are from a model that was trained here."""
-        write_atomically(self.path / _TRAINED, b"", _ADVICE)
+        write_atomically(self.path / _TRAINED, b"", OUT_ADVICE)
 
     def asks(self, candidate: str, inputs: ModelRows) -> None:
         """Record that a candidate must predict these rows."""
@@ -108,7 +106,7 @@ class Job:
         shards = {path.name for candidate, inputs in self._requests for path in self._shards(candidate, inputs.name)}
         card = {"job": self.path.name, "fold": self.fold, "candidates": self.candidates, "shards": sorted(shards)}
         content = json.dumps(card | {"spent": spent, "touched": touched}).encode()
-        write_atomically(_get_card_path(self.path), content, _ADVICE)
+        write_atomically(_get_card_path(self.path), content, OUT_ADVICE)
 
 
 class Shard:
@@ -152,7 +150,7 @@ class Shard:
             content = _encode_arrow(make_answers_table(ids, answers, self._job.task))
             digest = sha256(content).hexdigest()[:16]
             name = f"{self.inputs.name}.{_make_key(self._candidate)}.{start}-{stop}.{digest}.arrow"
-            write_atomically(self._job.path / name, content, _ADVICE)
+            write_atomically(self._job.path / name, content, OUT_ADVICE)
         self._pending, self._rows, self._flushed = [], 0, time.monotonic()
 
 
@@ -182,7 +180,7 @@ class RunFolder:
                 return own or (path / "run.toml").exists()
 
             _wait_until_ready(has_begun, path, "the first process of this launch to begin the run")
-        with translate_os_errors(path, _ADVICE):
+        with translate_os_errors(path, OUT_ADVICE):
             path.mkdir(parents=True, exist_ok=True)
         with hold_lock(get_lock_path(path), str(path)) if world.rank == 0 else nullcontext():
             if (path / "run.toml").exists():
@@ -191,7 +189,7 @@ class RunFolder:
                 leader.unlink(missing_ok=True)
                 folder._resume()
                 if world.size > 1:
-                    write_atomically(leader, world.launch.encode(), _ADVICE)
+                    write_atomically(leader, world.launch.encode(), OUT_ADVICE)
             try:
                 yield folder
             finally:
@@ -210,15 +208,15 @@ class RunFolder:
             try:
                 begun = read_json(here)
             except ValueError as error:
-                raise BadRun(f"{here} cannot be read: remove {self.path} or {_ADVICE}") from error
+                raise BadRun(f"{here} cannot be read: remove {self.path} or {OUT_ADVICE}") from error
             if begun != self.plan:
                 _discard_other_plan(self.path, begun, self.plan)
         else:
             for leftover in self.path.glob(".plan.json.*.tmp"):  # left by a process that was killed while starting
                 leftover.unlink()
             if foreign := sorted(item.name for item in self.path.iterdir()):
-                raise BadRun(f"{self.path} is not empty (it has {foreign[0]}): {_ADVICE}")
-        write_atomically(here, to_canonical_json(self.plan), _ADVICE)
+                raise BadRun(f"{self.path} is not empty (it has {foreign[0]}): {OUT_ADVICE}")
+        write_atomically(here, to_canonical_json(self.plan), OUT_ADVICE)
         self.log("begun", {"seeds": self.plan["seeds"]})
 
     def missing(self) -> list[int]:
@@ -238,7 +236,7 @@ class RunFolder:
         """Mark all jobs of a seed as done."""
         cards = [card for job in jobs if (card := _read_card(_get_card_path(job.path))) is not None]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
-        write_atomically(self.path / "shards" / f"seed-{seed}.json", content, _ADVICE)
+        write_atomically(self.path / "shards" / f"seed-{seed}.json", content, OUT_ADVICE)
         # The remarks of a model may have any key, also `seed` or `event`.
         self.log("seed done", _sum_usage(cards) | {"seed": seed})
 
@@ -253,7 +251,7 @@ class RunFolder:
     def log(self, event: str, facts: Mapping[str, Any] = NOTHING) -> None:
         """Append one line to log.jsonl."""
         line = json.dumps({**facts, "time": get_utc_now(), "event": event}) + "\n"
-        with translate_os_errors(self.path, _ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+        with translate_os_errors(self.path, OUT_ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
 
     def finish(self, world: World = SINGLE_PROCESS) -> Run:
@@ -269,7 +267,7 @@ class RunFolder:
             raise BadRun(f"{self.path}: seeds {absent} are not finished")
         candidates, finals = _list_candidates(jobs, self.path)
         content = encode_parquet(_merge_shards(self.path / "shards", jobs, candidates))
-        write_atomically(self.path / "predictions.parquet", content, _ADVICE)
+        write_atomically(self.path / "predictions.parquet", content, OUT_ADVICE)
         self.log("finished")
         spent = {f"seed_{seed}": _sum_usage(done) for seed, done in jobs.items()}
         card: dict[str, Any] = {
@@ -280,14 +278,14 @@ class RunFolder:
             "environment": describe_environment(),
             "spent": {
                 "finished": get_utc_now(),
-                "seconds": round(sum(float(item.get(name, 0)) for item in spent.values() for name in _SECONDS), 3),
+                "seconds": round(sum(float(item.get(name, 0)) for item in spent.values() for name in SECONDS), 3),
                 "touched": sorted({name for done in jobs.values() for job in done for name in job["touched"]}),
                 "by_seed": spent,
             },
             "digests": {"predictions": sha256(content).hexdigest()},
         }
         card["digests"]["run"] = compute_card_digest(card)
-        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), _ADVICE)
+        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), OUT_ADVICE)
         self._tidy()
         return read_run(self.path)
 
@@ -302,11 +300,8 @@ class RunFolder:
 
 def is_locked(path: Path) -> bool:
     """Whether a process holds a run folder's lock, so that the run is in progress."""
-    lock = FileLock(f"{get_lock_path(path)}.lock")
-    free = try_lock(lock)
-    if free:
-        lock.release()
-    return not free
+    with try_hold_lock(get_lock_path(path)) as free:
+        return not free
 
 
 def list_shards(folder: Path) -> list[Path]:
@@ -413,7 +408,7 @@ def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
     done = {"benchmark": card["benchmark"], "model": model, "budget": card["budget"]}
     planned = {key: plan[key] for key in ("benchmark", "model")} | {"budget": plan["budget"] | {"seeds": plan["seeds"]}}
     if differing := _compare_plans(done, planned):
-        raise BadRun(f"{path} has a finished run of another request ({differing}), which cannot be changed: {_ADVICE}")
+        raise BadRun(f"{path} has a finished run of another request ({differing}), which cannot be changed: {OUT_ADVICE}")
     return run
 
 
@@ -426,7 +421,7 @@ def _discard_other_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any])
         existing = f"{format_count(done, 'seed')} done" if done else f"{format_count(answers, 'prediction')} stored"
         raise BadRun(
             f"{path} has an unfinished run of another request ({existing}; {_compare_plans(begun, plan)}): "
-            f"{_ADVICE} or remove it"
+            f"{OUT_ADVICE} or remove it"
         )
     if shards.exists():
         discard_folder(shards)
@@ -494,8 +489,8 @@ def _list_candidates(jobs: _Jobs, path: Path) -> tuple[list[str], list[str]]:
     return first
 
 
-_SECONDS = ("fit_seconds", "predict_seconds")
-_ADDED = (*_SECONDS, "steps", "epochs")
+SECONDS = ("fit_seconds", "predict_seconds")
+_ADDED = (*SECONDS, "steps", "epochs")
 
 
 def _sum_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def estimate_joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
     values = np.array([compute_average(sample.per_seed) for sample in samples])
     covariance, row_df, copies = _estimate_row_covariance(rows) if rows else _estimate_jackknife_covariance(groups)
     _refuse_undefined(values, covariance)
-    training = _Training.of(samples)
+    training = _TrainingNoise.of(samples)
     df = [_compute_df(covariance, row_df, noise, copies) for noise in (training, training.typical())]
     # Copies of an entry were trained once: their seed noise is identical.
     return JointCovariance(values, covariance + training.added * copies, np.minimum(*df))
@@ -151,7 +151,7 @@ def _refuse_undefined(*arrays: Matrix) -> None:
 
 
 @dataclass(frozen=True)
-class _Training:
+class _TrainingNoise:
     """For each entry, (M,): the moderated variance of its mean due to training seeds, its degrees of freedom, and the
     part of it that is the interaction of rows and seeds."""
 
@@ -160,7 +160,7 @@ class _Training:
     interaction: Matrix
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> _Training:
+    def of(cls, samples: Sequence[Sample]) -> _TrainingNoise:
         spreads = [estimate_seed_variance(sample.per_seed) or VarianceEstimate(0.0, 1) for sample in samples]
         interactions = [sample.interaction() for sample in samples]
         own = np.array([spread.variance for spread in spreads]), np.array([float(spread.df) for spread in spreads])
@@ -171,7 +171,7 @@ class _Training:
         """The variance that training adds to the row component, which already includes the interaction."""
         return np.maximum(self.variance - self.interaction, 0.0)
 
-    def typical(self) -> _Training:
+    def typical(self) -> _TrainingNoise:
         """Return the variances as if every entry had the training noise of the median entry.
 
         The median of a variance with k degrees of freedom is (1 - 2 / 9k)^3 times its mean (Wilson and Hilferty
@@ -180,10 +180,10 @@ class _Training:
         if not varies.any():
             return self
         runs = self.variance * (self.df + 1) / (1 - 2 / (9 * self.df)) ** 3
-        return _Training(np.where(varies, np.median(runs[varies]) / (self.df + 1), 0.0), self.df, self.interaction)
+        return _TrainingNoise(np.where(varies, np.median(runs[varies]) / (self.df + 1), 0.0), self.df, self.interaction)
 
 
-def _compute_df(rows: Matrix, row_df: float, training: _Training, copies: NDArray[np.bool_]) -> Matrix:
+def _compute_df(rows: Matrix, row_df: float, training: _TrainingNoise, copies: NDArray[np.bool_]) -> Matrix:
     """Compute Satterthwaite's degrees of freedom of every difference, and on the diagonal of every value, from the
     covariance (M, M) of the row components, with `row_df`, and the seed components of pairs that are not copies."""
     by_rows, once = _compute_difference_variances(rows), np.eye(len(rows), dtype=bool)

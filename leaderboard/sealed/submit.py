@@ -25,7 +25,7 @@ from ..submission.pack import Card, find_default_key, pack_runs
 from ..submission.remote import RemoteBoard
 from ..submission.validate import Allowed, Submission, ValidRun, validate_open_submission
 from ..teams import compute_fingerprint
-from ..validation.process import Reader
+from ..validation.process import ReaderProcess
 from .drawing import SEALED
 from .published import PublishedDraw, SealedBenchmark, find_window_benchmark, make_sealed_benchmark, read_draw
 from .window import Clock, Window, find_window, get_utc_time, get_window_path, parse_time, read_windows, require_open
@@ -75,7 +75,7 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
     path = Path(file)
     if not path.is_file():
         raise BadSubmission(f"{path} does not exist or is not a file")
-    with path.open("rb") as content, Reader() as reader:
+    with path.open("rb") as content, ReaderProcess() as reader:
         submission = validate_open_submission(content, path.name, reader, known={sealed.name: sealed})
     if len(submission.entries) != 1:
         raise BadSubmission(f"{path} has {len(submission.entries)} runs: a submission to a window has exactly one")

@@ -22,7 +22,7 @@ from ...core.files import get_user_home, write_atomically
 from ..ledger.keys import SigningKey, create_key
 from ..validation.archive import CARD
 from ..validation.card import FORMAT, UNKNOWN, ModelCard, TeamCard, parse_team_card, sign_card
-from ..validation.process import Reader
+from ..validation.process import ReaderProcess
 from .validate import name_run_files, validate_open_submission
 
 Card = Mapping[str, Any] | Path | str
@@ -55,7 +55,7 @@ def pack_runs(
     who = _read_submission_card(card, {"name": name, "team": team, "note": note}, default_team)
     content = _build_archive(read, who, key)
     out = Path(out)
-    with Reader() as reader:
+    with ReaderProcess() as reader:
         validate_open_submission(io.BytesIO(content), out.name, reader, known=known)
     write_atomically(out, content, "choose a file on another disk (--out)")
     return out

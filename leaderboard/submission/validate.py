@@ -28,7 +28,7 @@ from ..validation.archive import CARD, Archive
 from ..validation.card import ListedRun, SubmissionCard, check_run_values, parse_submission_card
 from ..validation.limits import COLUMNS, RUNS, SUBMISSION_BYTES, ExpectedTable, FileRejected
 from ..validation.problem import Problems, format_untrusted
-from ..validation.process import Reader
+from ..validation.process import ReaderProcess
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ def validate_submission(
     elif (size := path.stat().st_size) > SUBMISSION_BYTES:
         problems.add("file-too-large", str(path), f"has {size} bytes; at most {SUBMISSION_BYTES} are accepted")
     problems.refuse_if_any(str(path))
-    with path.open("rb") as file, Reader() as reader:
+    with path.open("rb") as file, ReaderProcess() as reader:
         before = os.fstat(file.fileno())
         submission = validate_open_submission(file, name, reader, only, known)
         after = os.fstat(file.fileno())
@@ -93,7 +93,7 @@ def validate_submission(
 def validate_open_submission(
     file: BinaryIO,
     name: str,
-    reader: Reader,
+    reader: ReaderProcess,
     only: set[int] | None = None,
     known: Mapping[str, Benchmark] | None = None,
 ) -> Submission:
@@ -125,12 +125,12 @@ def read_benchmark_names(path: Path) -> list[str]:
     """The benchmarks that a submission's card lists, sorted; none if it cannot be read, which `validate_submission`
     reports. Each run is checked against this list before it is scored."""
     problems = Problems()
-    with path.open("rb") as file, Reader() as reader:
+    with path.open("rb") as file, ReaderProcess() as reader:
         card = _read_submission_card(Archive(file, path.name, problems), reader, problems)
     return [] if card is None else sorted({run.benchmark for run in card.runs})
 
 
-def _read_submission_card(archive: Archive, reader: Reader, problems: Problems) -> SubmissionCard | None:
+def _read_submission_card(archive: Archive, reader: ReaderProcess, problems: Problems) -> SubmissionCard | None:
     try:
         card = parse_submission_card(_read_card(archive, CARD, reader), CARD, problems)
         if card is not None and len(card.runs) > RUNS:
@@ -147,7 +147,7 @@ def name_run_files(number: int) -> tuple[str, str]:
     return f"runs/{number}.toml", f"predictions/{number}.parquet"
 
 
-def _read_card(archive: Archive, name: str, reader: Reader) -> dict[str, Any]:
+def _read_card(archive: Archive, name: str, reader: ReaderProcess) -> dict[str, Any]:
     with archive.unpack(name) as (file, _):
         return reader.card(file)
 
@@ -156,7 +156,7 @@ def _read_run(
     number: int,
     listed: ListedRun,
     archive: Archive,
-    reader: Reader,
+    reader: ReaderProcess,
     known: Mapping[str, Benchmark],
     problems: Problems,
 ) -> Iterator[tuple[ValidRun, list[ExpectedRows], str]]:

@@ -27,7 +27,7 @@ _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIB
 """The variables of this process's environment that the reader receives: no keys or tokens."""
 
 
-class Reader:
+class ReaderProcess:
     """The reader process of one submission, started at the first request. A context manager: the process has ended
     before any of its output is used. If it crashes or hangs it is ended and reported, and a new one reads the rest."""
 
@@ -38,7 +38,7 @@ class Reader:
         self._words: BinaryIO | None = None
         self._decoded = 0
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> ReaderProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from ...core.documents import read_json
 from ...core.errors import FarshiftError, UnknownName
-from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors, try_lock
+from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors, try_hold_lock
 from ...core.progress import log_message, report_progress
 from ...core.settings import read_settings
 
@@ -110,13 +110,8 @@ def lock_entry(entry: Entry) -> Iterator[bool]:
     if entry.kind == "responses":  # written by a single rename
         yield True
         return
-    lock = FileLock(f"{entry.path}.lock")
-    free = try_lock(lock)
-    try:
+    with try_hold_lock(entry.path) as free:
         yield free
-    finally:
-        if free:
-            lock.release()
 
 
 def remove_entry(entry: Entry) -> str:

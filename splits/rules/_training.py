@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Training:
+class CorruptibleRows:
     """The training rows of a split whose labels are to be corrupted.
 
     `part` and `truth` have one entry per row of the source; `rows` are the positions of the n training rows in it, and
@@ -55,7 +55,7 @@ class Training:
 
 def select_training(
     table: pa.Table, *, label: str, classes: int, train: int | dict[str, str], seed: str, draw: int
-) -> Training:
+) -> CorruptibleRows:
     """Select the training rows; all others are `id_test`, with true labels.
 
     `train` is a number of rows, drawn by `seed` alone (the same for every draw of the noise), or the field and value
@@ -79,7 +79,7 @@ def select_training(
     rows = _select_published(table, train) if isinstance(train, dict) else _draw_positions(ids, train, seed)
     part = np.full(len(truth), "id_test", dtype="U8")
     part[rows] = "train"
-    return Training(part, truth.astype(np.int64), rows, ids[rows], f"{seed}/draw {draw}")
+    return CorruptibleRows(part, truth.astype(np.int64), rows, ids[rows], f"{seed}/draw {draw}")
 
 
 def check_label_types(table: pa.Table, label: str, given: str) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_below
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ._training import Training, check_rate, select_training
+from ._training import CorruptibleRows, check_rate, select_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +93,7 @@ def asymmetric(
     return rows.with_labels(rows.rows, given)
 
 
-def _rank_in_class(rows: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rank_in_class(rows: CorruptibleRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each training row's rank, from 0, within its class in the order of the draw, and the class's size; both of
     shape (n,)."""
     truth = rows.truth[rows.rows]

@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from farshift.benchmarks.benchmark import Benchmark
 from farshift.leaderboard.submission.validate import Submission, validate_open_submission
-from farshift.leaderboard.validation.process import Reader
+from farshift.leaderboard.validation.process import ReaderProcess
 
 
-class KeptReader(Reader):
+class KeptReader(ReaderProcess):
     """A reader that is not ended when a submission is read."""
 
     def finish(self) -> None:
@@ -38,7 +38,7 @@ def reading_with(reader: KeptReader) -> Iterator[None]:
 
     with ExitStack() as stack:
         for user in _READERS:
-            stack.enter_context(patch(f"farshift.leaderboard.{user}.Reader", turn))
+            stack.enter_context(patch(f"farshift.leaderboard.{user}.ReaderProcess", turn))
         yield
 
 

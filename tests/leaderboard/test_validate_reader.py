@@ -21,7 +21,7 @@ from farshift import FarshiftError
 from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation import reader as decoding
 from farshift.leaderboard.validation.limits import ExpectedTable, FileRejected, ReaderLimits
-from farshift.leaderboard.validation.process import Reader
+from farshift.leaderboard.validation.process import ReaderProcess
 from farshift.leaderboard.validation.reader import _measure_lengths, answer_request
 from fuzz.packing import parts
 from fuzz.raw_zip import Entry, written
@@ -35,12 +35,12 @@ CLASSES = ExpectedTable("int64", 0, 3, 0)
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[Reader]:
-    with Reader(ReaderLimits(seconds=20)) as result:
+def reader() -> Iterator[ReaderProcess]:
+    with ReaderProcess(ReaderLimits(seconds=20)) as result:
         yield result
 
 
-def card(reader: Reader, text: bytes) -> dict:
+def card(reader: ReaderProcess, text: bytes) -> dict:
     with tempfile.TemporaryFile() as file:
         file.write(text)
         return reader.card(file)
@@ -65,7 +65,7 @@ def parquet(found: pa.Table, **options) -> bytes:
     return sink.getvalue()
 
 
-def decoded(reader: Reader, content: bytes, wanted: ExpectedTable = CLASSES) -> pa.Table:
+def decoded(reader: ReaderProcess, content: bytes, wanted: ExpectedTable = CLASSES) -> pa.Table:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         return reader.predictions(file, wanted)
@@ -103,7 +103,7 @@ def test_scores_that_a_task_does_not_have_are_refused_as_such():
 def test_a_card_that_takes_too_long_is_named_and_the_next_one_read():
     """The TOML parser of the standard library takes many seconds for a list of four megabytes."""
     slow = b"a = [" + b"1," * 2_000_000 + b"]"
-    with Reader(ReaderLimits(seconds=0.6, bytes_per_second=1 << 30)) as reader:
+    with ReaderProcess(ReaderLimits(seconds=0.6, bytes_per_second=1 << 30)) as reader:
         began = time.monotonic()
         with pytest.raises(FileRejected, match="took over (1 s of processor time|7 s) to read") as refusal:
             card(reader, slow)
@@ -117,7 +117,7 @@ def test_a_file_that_needs_too_much_memory_is_named():
     """Some kB of Parquet that unpack to one text of 150 MB."""
     content = parquet(table(pa.array(["x" * 150_000_000])), compression="zstd", write_statistics=False)
     assert len(content) < 100_000
-    with Reader(ReaderLimits(memory=400 << 20, seconds=30)) as reader:
+    with ReaderProcess(ReaderLimits(memory=400 << 20, seconds=30)) as reader:
         with pytest.raises(FileRejected, match="more memory than a reader has") as refusal:
             decoded(reader, content, TEXTS)
         assert names(refusal) == ["reader-memory"]
@@ -126,7 +126,7 @@ def test_a_file_that_needs_too_much_memory_is_named():
 
 @pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_a_reader_that_is_killed_is_named_and_another_reads_on(how):
-    with Reader() as reader:
+    with ReaderProcess() as reader:
         assert card(reader, b"a = 1") == {"a": 1}
         os.kill(reader._process.pid, how)
         with pytest.raises(FileRejected, match=rf"crashed the process that read it \(signal {how.name}\)") as refusal:
@@ -137,14 +137,14 @@ def test_a_reader_that_is_killed_is_named_and_another_reads_on(how):
 
 def test_a_reader_that_cannot_start_is_not_the_submissions_fault(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Reader() as reader, pytest.raises(FarshiftError, match="cannot start here"):
+    with ReaderProcess() as reader, pytest.raises(FarshiftError, match="cannot start here"):
         card(reader, b"a = 1")
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="reads /proc")
 def test_a_reader_has_its_limits_no_secrets_and_is_gone_after_a_check(runs, tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_BOARD_KEY", "a secret")
-    with Reader() as reader:
+    with ReaderProcess() as reader:
         card(reader, b"a = 1")
         about = Path(f"/proc/{reader._process.pid}")
         limits = {line[:26].strip(): line[26:].split()[0] for line in (about / "limits").read_text().splitlines()}
@@ -237,13 +237,13 @@ def test_a_submission_whose_reader_breaks_says_so_and_all_else(runs, tmp_path, m
     both = dataclasses.replace(good, card=good.card | {"runs": [listed, listed]})
     content = written([*both.listed(), Entry("runs/1.toml", b"a ="), Entry("predictions/1.parquet", b"")])
     (tmp_path / "s.zip").write_bytes(content)
-    before = Reader.predictions
+    before = ReaderProcess.predictions
 
     def broken(self, file, wanted):
         os.kill(self._process.pid, signal.SIGSEGV)
         return before(self, file, wanted)
 
-    monkeypatch.setattr(Reader, "predictions", broken)
+    monkeypatch.setattr(ReaderProcess, "predictions", broken)
     with pytest.raises(FarshiftError, match="2 problems: .*SIGSEGV.*runs/1.toml: not valid TOML"):
         validate_submission(tmp_path / "s.zip")
 
@@ -291,8 +291,10 @@ def test_a_full_disk_is_not_the_submissions_fault(monkeypatch):
     for request, source in (({"what": "card"}, pa.py_buffer(b"a = 1")), (expected, content)):
         with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
             assert answer_request(request, source, full) == {"failed": "No space left on device"}
-    monkeypatch.setattr(Reader, "_hear", lambda self, until: {"ready": True, "failed": "No space left on device"})
-    with Reader() as reader, pytest.raises(FarshiftError, match="set TMPDIR to another disk"):
+    monkeypatch.setattr(
+        ReaderProcess, "_hear", lambda self, until: {"ready": True, "failed": "No space left on device"}
+    )
+    with ReaderProcess() as reader, pytest.raises(FarshiftError, match="set TMPDIR to another disk"):
         card(reader, b"a = 1")
 
 
