@@ -59,7 +59,7 @@ FIELLER = "95 % Fieller interval over paired test rows and training seeds"
 BY_ENTRIES = "95 % interval over baselines, as drawn from others like them"
 
 
-def from_estimate(estimate: Estimate, interval: str) -> Measurement:
+def convert_estimate(estimate: Estimate, interval: str) -> Measurement:
     """Convert an estimate; if it has no value or no interval, give the reason."""
     if not isfinite(estimate.value):
         return Measurement(nan, why=f"not defined{f': {estimate.why}' if estimate.why else ''}")
@@ -115,10 +115,10 @@ class Evidence:
 
     def score(self, quantity: Score) -> Measurement:
         if quantity.run in self.recorded_scores:
-            return from_estimate(getattr(self.recorded_scores[quantity.run], quantity.view), OVER)
+            return convert_estimate(getattr(self.recorded_scores[quantity.run], quantity.view), OVER)
         if quantity.view == "gap":
-            return from_estimate(estimate_gap(self.sample(quantity, "id"), self.sample(quantity, "ood")), OVER)
-        return from_estimate(estimate_mean(self.sample(quantity)), OVER)
+            return convert_estimate(estimate_gap(self.sample(quantity, "id"), self.sample(quantity, "ood")), OVER)
+        return convert_estimate(estimate_mean(self.sample(quantity)), OVER)
 
     def sample(self, quantity: Score, view: str = "") -> Sample:
         """The rows of a score with their answers, by its metric."""
@@ -146,12 +146,12 @@ class Evidence:
             return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
         x, y = self.sample(left), self.sample(right)
         if left.run == right.run and left.rule != right.rule and self._rows(left) == self._rows(right):
-            return from_estimate(estimate_mean(x.minus(y)), CHOSEN)
+            return convert_estimate(estimate_mean(x.minus(y)), CHOSEN)
         apart = left.run == right.run and left.rule == right.rule and left.view != right.view
         if apart and not (left.group or right.group):
-            return from_estimate(estimate_gap(x, y), OVER)
+            return convert_estimate(estimate_gap(x, y), OVER)
         if left.run != right.run and self._rows(left) == self._rows(right):
-            return from_estimate(estimate_paired_difference(x, y), PAIRED)
+            return convert_estimate(estimate_paired_difference(x, y), PAIRED)
         return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
 
     def chosen(self, run: str) -> dict[str, dict[str, str]]:
@@ -181,7 +181,7 @@ class Evidence:
         if rows != others:
             named = f"{quantity.left} and {quantity.right}"
             raise BadDefinition(f"claim {self.claim.name}: {named} have different rows")
-        return from_estimate(estimate_paired_difference(x, y), PAIRED)
+        return convert_estimate(estimate_paired_difference(x, y), PAIRED)
 
     def _side(self, name: str) -> tuple[Sample, tuple[str, ...]]:
         """A score, or the best of several, and what identifies its rows."""
@@ -193,7 +193,7 @@ class Evidence:
 
     def best(self, quantity: BestScore) -> Measurement:
         """The mean over seeds of the best score of each."""
-        return from_estimate(estimate_mean(self._best(quantity)), OVER)
+        return convert_estimate(estimate_mean(self._best(quantity)), OVER)
 
     def _best(self, quantity: BestScore) -> RowScores:
         """For each seed the rows of the run with the best score."""

@@ -44,7 +44,7 @@ except ImportError as error:
 METADATA = MetaData()
 
 
-def _required(*names: str) -> list[C[str]]:
+def _make_required_columns(*names: str) -> list[C[str]]:
     return [C(name, Text, nullable=False) for name in names]
 
 
@@ -52,18 +52,18 @@ RECORDS = Table(
     "records",
     METADATA,
     C("seq", Integer, primary_key=True, autoincrement=False),
-    *_required("time", "kind", "body"),
+    *_make_required_columns("time", "kind", "body"),
     # No two records may follow the same one: a chain never forks.
     C("previous", Text, nullable=False, unique=True),
     C("hash", Text, nullable=False, unique=True),
-    *_required("signature"),
+    *_make_required_columns("signature"),
 )
 TOKENS = Table(
     "tokens",
     METADATA,
     C("id", Text, primary_key=True),
     C("hash", Text, nullable=False, unique=True),
-    *_required("team"),
+    *_make_required_columns("team"),
     C("created", Double, nullable=False),
     *(C(name, Double) for name in ("expires", "revoked")),
 )
@@ -72,14 +72,14 @@ JOBS = Table(
     METADATA,
     C("number", Integer, primary_key=True, autoincrement=True),
     C("id", Text, nullable=False, unique=True),
-    *_required("owner", "team", "token", "digest"),
+    *_make_required_columns("owner", "team", "token", "digest"),
     C("size", BigInteger, nullable=False),
-    *_required("state"),
+    *_make_required_columns("state"),
     *(C(name, Double, nullable=False) for name in ("created", "updated", "due")),
     C("lease", Double),
-    *_required("worker"),
+    *_make_required_columns("worker"),
     C("attempts", Integer, nullable=False),
-    *_required("entries", "problems", "reason"),
+    *_make_required_columns("entries", "problems", "reason"),
     # The same bytes of one team are one job, so a request whose response was lost can be repeated.
     Unique("owner", "digest"),
     Index("jobs_state", "state", "number"),
@@ -89,10 +89,10 @@ CHARGES = Table(
     "charges",
     METADATA,
     C("number", Integer, primary_key=True, autoincrement=True),
-    *_required("owner"),
+    *_make_required_columns("owner"),
     C("time", Double, nullable=False),
     C("size", BigInteger, nullable=False),
-    *_required("job"),
+    *_make_required_columns("job"),
     Index("charges_owner", "owner", "time"),
 )
 

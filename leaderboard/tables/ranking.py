@@ -89,10 +89,10 @@ def find_unranked_entries(
 
 def _is_below(rows: EntryRows, plain: EntryRows, better: Better) -> bool:
     """Whether an entry is worse on ID than the plain baseline, and not better on OOD, each beyond doubt."""
-    return _leads(plain.id, rows.id, better) and not _leads(rows.ood, plain.ood, better)
+    return _is_ahead(plain.id, rows.id, better) and not _is_ahead(rows.ood, plain.ood, better)
 
 
-def _leads(this: Sample, other: Sample, better: Better) -> bool:
+def _is_ahead(this: Sample, other: Sample, better: Better) -> bool:
     difference = compute_average(this.per_seed) - compute_average(other.per_seed)
     return (difference > 0) == (better == "higher") and run_paired_t(this, other)[0] < DOUBT
 

@@ -95,7 +95,7 @@ def harder_noisier(
     if check_rate(rate) > 0.75:
         raise BadDefinition(f"rate = {rate}: the harder half would have {4 / 3 * rate:.2f} of its labels wrong")
     rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
-    hardness = centroid_margin(_read_pixels(table, image), rows.truth, rows.rows)
+    hardness = _compute_centroid_margin(_read_pixels(table, image), rows.truth, rows.rows)
     ranked = np.sort(hardness[rows.rows])
     severity = 1 + np.searchsorted(ranked, hardness, side="left") * 10 // (len(ranked) + 1)
     order = rows.order
@@ -109,7 +109,7 @@ def harder_noisier(
     return outcome
 
 
-def centroid_margin(
+def _compute_centroid_margin(
     pixels: NDArray[np.uint8], truth: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return each image's squared distance to its own class's mean image minus that to the nearest other class's, shape

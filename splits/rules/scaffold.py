@@ -43,12 +43,12 @@ def murcko(table: pa.Table, *, field: str, train: float = 0.8, ood_val: float = 
     number = {smiles_text: at for at, smiles_text in enumerate(order)}
     group = np.array([number[str(scaffolds[smiles_text])] for smiles_text in smiles])
     return Assignment(
-        part=filled([len(members[smiles_text]) for smiles_text in order], train, ood_val)[group],
+        part=_fill_parts([len(members[smiles_text]) for smiles_text in order], train, ood_val)[group],
         group=group.astype(np.str_),
     )
 
 
-def filled(sizes: list[int], train: float, ood_val: float) -> NDArray[np.str_]:
+def _fill_parts(sizes: list[int], train: float, ood_val: float) -> NDArray[np.str_]:
     """Return the part of each scaffold, given their sizes, largest first."""
     rows = sum(sizes)
     counts = {"train": 0, "ood_val": 0}

@@ -141,7 +141,7 @@ def test_the_draw_knows_the_meanings_and_not_the_order_of_the_rows():
 
 def test_the_largest_scaffolds_train_and_one_that_does_not_fit_goes_on():
     # 100 rows: at most 80 train, at most 90 train or validate
-    assert scaffold.filled([50, 29, 8, 3, 1, 1, 1, 7], 0.8, 0.1).tolist() == [
+    assert scaffold._fill_parts([50, 29, 8, 3, 1, 1, 1, 7], 0.8, 0.1).tolist() == [
         "train", "train", "ood_val", "ood_val", "train", "ood_test", "ood_test", "ood_test",
     ]  # fmt: skip
 

@@ -107,7 +107,7 @@ def test_severity_is_the_tenth_of_the_training_rows_by_hardness():
 def test_hardness_is_the_margin_of_a_nearest_mean_classifier():
     x, truth = images(TABLE), TABLE["digit"].to_numpy()
     rows = np.arange(TRAIN)
-    margin = instance.centroid_margin(x, truth, rows)
+    margin = instance._compute_centroid_margin(x, truth, rows)
     nearest = NearestCentroid().fit(x[rows].astype(float), truth[rows])
     assert ((margin > 0) == (nearest.predict(x.astype(float)) != truth)).all()
     distances = ((x[:50, None, :].astype(float) - nearest.centroids_[None]) ** 2).sum(axis=2)
