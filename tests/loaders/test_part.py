@@ -166,7 +166,7 @@ def test_what_does_not_exist_is_refused_with_what_does():
         load("scan/length", part="test")
     with pytest.raises(UnknownName, match="no column named 'comand': did you mean command"):
         load("scan/length").numpy(["comand"])  # codespell:ignore comand
-    with pytest.raises(FarshiftError, match="batch_size must be at least 1"):
+    with pytest.raises(FarshiftError, match="batch_size must be a whole number from 1"):
         next(load("scan/length").batches(0))
 
 
