@@ -156,6 +156,8 @@ def test_single_rows_and_selections():
     assert part[-1]["row_id"] == part.row_ids[-1]
     with pytest.raises(IndexError, match="row 3920 is out of range for a part of 3920 rows"):
         part[3920]
+    with pytest.raises(TypeError, match="a part is indexed by a row number or a slice, not 'command': select"):
+        part["command"]
     long = part.select(part.row_metadata["severity"] == 48)
     assert 0 < len(long) < len(part)
     assert set(long.arrow()["severity"].to_pylist()) == {48}
