@@ -67,7 +67,7 @@ class Recipe(_Strict):
     benchmarks.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="lower-case letters, digits and -")]
     title: str
     kind: Kind = "any"
     citation: str

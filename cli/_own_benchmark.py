@@ -20,6 +20,7 @@ from ..benchmarks.benchmark import Benchmark, load_benchmarks, make_benchmark_on
 from ..benchmarks.definition import BenchmarkDefinition
 from ..benchmarks.metrics import find_metric
 from ..core.errors import BadDefinition, FarshiftError, shorten_list
+from ..core.plugins import describe_problem
 from ..core.progress import log_message
 from ..core.text import format_count, write_inline
 from ..loaders.acquire.labels import MOST_CLASSES, infer_task
@@ -53,7 +54,7 @@ _FITTING = {
 
 class DraftedBenchmarks:
     """The benchmarks that drafts ask for, each on the split that its draft makes: called with each, gives the file that
-    is to be written. `paths`: of these files, in `home`."""
+    is to be written. `paths`: of these files."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.paths = home, list[Path]()
@@ -63,7 +64,7 @@ class DraftedBenchmarks:
             return []
         split = make_split(prepared.manifest, prepared.source, prepared.rows, prepared.assigned)
         files = prepare_benchmark(split, draft.benchmark, self.home, path)
-        self.paths += [file.relative_to(self.home) for file, _ in files]
+        self.paths += [file for file, _ in files]
         return files
 
 
@@ -77,9 +78,8 @@ def prepare_benchmark(split: Split, options: Mapping[str, Any], home: Path, draf
     try:
         definition = BenchmarkDefinition.model_validate(record)
     except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(str(step) for step in first["loc"])
-        raise BadDefinition(f"{name}: benchmark {at}: {first['msg']} (docs/protocol.md has every key)") from error
+        problem = describe_problem(error.errors()[0], BenchmarkDefinition)
+        raise BadDefinition(f"{name}: benchmark {problem} (docs/protocol.md has every key)") from error
     benchmark = make_benchmark_on(split, definition, draft)
     benchmark.check()
     _announce_shared_inputs(split, benchmark)

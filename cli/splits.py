@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -337,7 +338,7 @@ def splits_build(files: list[Path], out: Path = Path("splits/manifests"), json: 
             print_line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
             print_line(f"audit: {item['audit']['why']}")
         for path in benchmarks.paths:
-            print_line(f"benchmark: {path}")
+            print_line(f"benchmark: {os.path.relpath(path)}")
         if frozen:
             _print_home_hint(out.absolute())
     for error in refused:

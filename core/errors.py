@@ -80,8 +80,8 @@ def _list_all(names: Sequence[str], listed: str) -> str:
 
 
 def shorten_list(names: Sequence[str]) -> str:
-    """Names for one line: the first dozen, and the number of the others."""
-    more = len(names) - _NAMED
+    """Names for one line: the first dozen, and the number of the others; one that spaces surround is in quotes."""
+    more, names = len(names) - _NAMED, [name if name == name.strip() else repr(name) for name in names]
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMED])} and {more} more"
 
 

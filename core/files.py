@@ -45,22 +45,30 @@ def is_offline() -> bool:
     return read_settings().offline
 
 
-ADVICE = "set FARSHIFT_CACHE to another disk"
 OUT_ADVICE = "choose another --out"
 BOARD_ADVICE = "put the board on another disk"
 """What to do where the disk of a board is full or may not be written."""
 
 
 @contextmanager
-def translate_os_errors(path: Path, advice: str = ADVICE, is_saved: bool = True) -> Iterator[None]:
-    """Turn errors of the operating system into one line: the path, what to do, and whether finished work is kept."""
+def translate_os_errors(path: Path, advice: str = "", is_saved: bool = True) -> Iterator[None]:
+    """Turn errors of the operating system into one line: the path, what to do (by default, by where the path is), and
+    whether finished work is kept."""
     try:
         yield
     except OSError as error:
+        advice = advice or _find_setting(path) or "choose a folder on another disk, or one that you may write"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             ending = "; finished work is kept" if is_saved else ""
             raise FarshiftError(f"no space left for {path}: free some space, or {advice}{ending}") from error
         raise FarshiftError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
+
+
+def _find_setting(path: Path) -> str:
+    """The advice to move the folder of Farshift's own in which a path lies; "" for other paths."""
+    folders = {"FARSHIFT_CACHE": get_cache_root(), "FARSHIFT_HOME": get_user_home()}
+    inside = (name for name, folder in folders.items() if path.absolute().is_relative_to(folder.absolute()))
+    return next((f"set {name} to another disk" for name in inside), "")
 
 
 def get_lock_path(path: Path) -> Path:
@@ -100,7 +108,7 @@ def try_hold_lock(path: Path) -> Iterator[bool]:
             lock.release()
 
 
-def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE, private: bool = False) -> None:
+def write_atomically(path: Path, content: bytes | memoryview, advice: str = "", private: bool = False) -> None:
     """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place. private: only the
     user may read it, from the first byte on (mode 600; 700 for a folder that is made), and it outlives a power cut."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
@@ -122,7 +130,7 @@ def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVI
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file of a board that only its owner may read: a signing key, a database's password, a secret seed."""
-    write_atomically(path, content, BOARD_ADVICE, private=True)
+    write_atomically(path, content, _find_setting(path) or BOARD_ADVICE, private=True)
 
 
 def fsync_folder(path: Path) -> None:

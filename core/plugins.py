@@ -19,10 +19,10 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
 from .documents import parse_definition_text, read_text
-from .errors import BadDefinition, UnknownName
+from .errors import BadDefinition, UnknownName, suggest_names
 from .limits import DEFINITIONS
 from .settings import read_settings
 
@@ -110,8 +110,22 @@ def validate_record(record: dict[str, Any], path: Path, model: type[M]) -> M:
     try:
         return model.model_validate(record)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        wrong = "; ".join(describe_problem(item, model) for item in error.errors())
         raise BadDefinition(f"{path}: {wrong}") from error
+
+
+def describe_problem(item: Any, model: type[BaseModel]) -> str:
+    """A problem of pydantic's in a draft's own words."""
+    where, keys = ".".join(map(str, item["loc"])), [str(key) for key in item["loc"]]
+    fields = model.model_fields
+    for key in keys[:-1]:  # of a table in the table, if that is a model too
+        kind = fields[key].annotation if key in fields else None
+        fields = next((part.model_fields for part in (kind, *get_args(kind)) if hasattr(part, "model_fields")), {})
+    if item["type"] == "extra_forbidden":
+        return f"{where}: no such key{f': {suggest_names(keys[-1], fields)}' if fields else ''}"
+    if item["type"] == "string_pattern_mismatch" and keys[-1] in fields and fields[keys[-1]].description:
+        return f"{where} = {item['input']!r}: use {fields[keys[-1]].description}"
+    return f"{where}: {item['msg']}"
 
 
 def load_module(folder: str, name: str, what: str) -> ModuleType:

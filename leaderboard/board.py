@@ -74,6 +74,8 @@ class Board(BoardView):
         path = Path(path)
         if kind not in KINDS:
             raise UnknownName("kind of board", kind, KINDS)
+        if not name.strip():
+            raise FarshiftError("the title of a board is empty: write --name TITLE, or leave it out")
         if files is not None:
             objects = ObjectStore(files)
             if paths := objects.paths({"submissions", "scores", "sealed"}):

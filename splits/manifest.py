@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -165,7 +166,7 @@ class SplitDefinition(_Strict):
     """
 
     format: Literal[1] = 1
-    name: str = Field(pattern=f"^{NAME}$")
+    name: str = Field(pattern=f"^{NAME}$", description="lower-case letters, digits and _, as in source/split")
     version: int = Field(ge=1)
     kind: Kind
     title: str
@@ -366,7 +367,10 @@ def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         begins = [type_name.partition("[")[0].strip() for type_name in text.split("|")]
         if set(begins) <= _TAKES.keys() and not any(type(value) in _TAKES[type_name] for type_name in begins):
-            raise BadDefinition(f"{where}: {name} = {reprlib.repr(value)}, and the rule takes {text}")
+            is_date = isinstance(value, date | time)
+            shown = value.isoformat() if is_date else reprlib.repr(value)
+            hint = f': write it in quotes, {name} = "{shown}"' if is_date and "str" in begins else ""
+            raise BadDefinition(f"{where}: {name} = {shown}, and the rule takes {text}{hint}")
 
 
 def _find_error_line(rule: Callable[..., Any], error: Exception) -> str:

@@ -31,7 +31,7 @@ class Answer:
             content: dict[str, Any] = parse_json(self.content, dict)
             return content
         except ValueError as error:
-            raise self.odd(str(error)) from error
+            raise self.odd("its answer is not a JSON object") from error
 
     def odd(self, why: str) -> FarshiftError:
         """The error for a response that a board of Farshift does not give."""

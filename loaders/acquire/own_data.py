@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -31,7 +31,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
-from ...core.errors import BadDefinition
+from ...core.errors import BadDefinition, shorten_list
 from ...core.progress import log_message, mute_messages
 from ...core.text import write_inline
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
@@ -215,6 +215,8 @@ def plan_table(data: Data, files: Mapping[str, Path], added: Mapping[str, str] |
                             f"[data] {file}, field {field!r} is not UTF-8: re-encode it, or store it as binary"
                         ) from error
     if reader_options["columns"] and not guesses:
+        if not count_rows(files, data.options, source_columns):
+            raise BadDefinition(f"[data] {_describe_no_rows(sorted(files))}")
         raise BadDefinition(
             f"[data] the type of {', '.join(reader_options['columns'])} cannot be inferred: {', '.join(sorted(files))} "
             "has no row with a value in each: remove a field that has no values"
@@ -264,6 +266,18 @@ def _find_classes(
     return number_classes(texts, labels), tuple(no_classes)
 
 
+def count_rows(files: Mapping[str, Path], options: Mapping[str, Any], columns: Mapping[str, Any]) -> int:
+    """The rows of tables that `where`, `without` and `between` keep, also those with missing values."""
+    chosen = {key: value for key, value in options.items() if key not in _CELL_OPTIONS} | {"columns": dict(columns)}
+    with mute_messages():
+        return sum(piece.num_rows for _, _, piece in table.iterate_stored_pieces(files, set(columns), **chosen))
+
+
+def _describe_no_rows(files: Sequence[str] = ()) -> str:
+    which = f"{shorten_list(files)} {'has' if len(files) == 1 else 'have'}" if files else "the files have"
+    return f"{which} no rows, or `where`, `without` and `between` of `options` exclude all"
+
+
 def _find_filled_fields(options: Mapping[str, Any]) -> set[str]:
     """The fields whose missing values are replaced by a value."""
     rule, flagged = options.get("if_missing", "error"), set(options.get("is_missing", {}).values())
@@ -311,8 +325,5 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
 
 def _make_schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:
     if absent := [field for field in columns if field not in kinds]:
-        raise BadDefinition(
-            f"[data] the type of {', '.join(absent)} cannot be inferred: the files have no rows, or `where`, `without` "
-            "and `between` of `options` exclude all"
-        )
+        raise BadDefinition(f"[data] the type of {', '.join(absent)} cannot be inferred: {_describe_no_rows()}")
     return Schema(tuple(Field(field, kinds[field], role) for field, (_, role) in columns.items()))  # type: ignore[arg-type]

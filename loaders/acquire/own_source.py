@@ -18,6 +18,7 @@ from ...core.documents import parse_json
 from ...core.errors import BadData, BadDefinition, Unavailable, replace_error_message, shorten_list
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock
 from ...core.progress import log_message, mute_messages
+from ...core.text import format_count
 from ...splits.catalogue import list_own_manifests
 from ...splits.manifest import FilePin, TreePin, UnpinnedFile
 from ..cache.store import map_table, move_into_cache, stage_source
@@ -29,7 +30,7 @@ from ..readers.listed_files import find_common_folder
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
 from .fetch import fetch_file, fetch_unpinned_file
 from .labels import describe_fields
-from .own_data import Data, Plan, plan_folder, plan_listed, plan_table
+from .own_data import Data, Plan, count_rows, plan_folder, plan_listed, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources, read_source
 from .trees import list_tree_hashes
 
@@ -109,9 +110,19 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path) -> PinnedSou
     else:
         pinned = _build_source(draft, path, folders)
     rows = pinned.source.table(folders)
+    if plan.reader == "table" and "sample" not in data.options:
+        _report_dropped(data, plan, tables, rows.num_rows)
     names = plan.options.get("maps", {}) | draft.class_names
     log_message(f"[data] {describe_fields(plan.schema.fields, names, rows, dict(plan.no_classes))}")
     return replace(pinned, folders=folders)
+
+
+def _report_dropped(data: Data, plan: Plan, tables: Mapping[str, Path], kept: int) -> None:
+    """Log how many rows `if_missing` dropped."""
+    rule = data.options.get("if_missing")
+    if rule == "drop" or (isinstance(rule, dict) and "drop" in rule.values()):
+        dropped = count_rows(tables, data.options, plan.options["columns"]) - kept
+        log_message(f"[data] if_missing drops {format_count(dropped, 'row')} of {dropped + kept:,}")
 
 
 def _build_source(draft: SourceDefinition, path: Path, folders: tuple[Path, ...]) -> PinnedSource:

@@ -77,7 +77,7 @@ class SourceDefinition(_StrictModel):
     first, with its `terms`. `categories`: fields whose integers are codes without an order (baselines treat other
     integers as numbers). `class_names`: the names of the classes 0, 1 .. of a field."""
 
-    name: str = Item(pattern=r"^[a-z0-9_]+$")
+    name: str = Item(pattern=r"^[a-z0-9_]+$", description="lower-case letters, digits and _")
     version: int = Item(ge=1)
     title: str
     licence: str

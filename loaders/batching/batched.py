@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,9 @@ class BatchedPart:
         if isinstance(position, slice):
             rows: list[dict[str, Any]] = self.select(np.arange(len(self))[position]).arrow().to_pylist()
             return rows
+        if not isinstance(position, SupportsIndex):
+            what = f"a part is indexed by a row number or a slice, not {position!r}"
+            raise TypeError(f"{what}: select() takes a list of rows, and numpy() or arrow() gives columns")
         if not -len(self) <= position < len(self):
             raise IndexError(f"row {position} is out of range for a part of {len(self)} rows")
         row: dict[str, Any] = self.select(np.array([position % len(self)])).arrow().to_pylist()[0]

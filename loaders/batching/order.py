@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from numbers import Integral
 from typing import Protocol
 
 import numpy as np
@@ -116,8 +117,8 @@ class GlobalBatches:
     drop_last: bool = False
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise FarshiftError(f"batch_size must be at least 1, not {self.batch_size}")
+        if not isinstance(self.batch_size, Integral) or self.batch_size < 1:
+            raise FarshiftError(f"batch_size must be a whole number from 1, not {self.batch_size!r}")
         check_index("rank", self.rank, "world", self.world)
         if self.batch_size % self.world:
             raise FarshiftError(

@@ -17,8 +17,8 @@ from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
 from ...core.files import hold_lock, write_atomically
 from ...core.plugins import PACKAGE, add_plugin_folder, read_family
 from ...core.progress import log_message, report_progress
-from ...core.text import write_inline
-from ...splits.assignment import compute_part_digests
+from ...core.text import format_count, write_inline
+from ...splits.assignment import compute_part_digests, drop_shared_inputs
 from ...splits.audit import audit_split
 from ...splits.audit.verdict import check_duplicates, find_remedy, find_undeclared, judge_split, suggest_change
 from ...splits.catalogue import LOCK, find_manifests
@@ -217,7 +217,12 @@ def prepare_split(
             "and repeat the command"
         )
     bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "benchmark", "identity", "parts"}))
-    assigned = assign_rows(bare, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
+    whole = bare.model_copy(update={"drop_duplicates": False})
+    assigned = assign_rows(whole, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
+    if bare.drop_duplicates:
+        before = assigned.num_rows
+        assigned = drop_shared_inputs(assigned, rows, source.schema)
+        log_message(f"{bare.name}: drop_duplicates drops {format_count(before - assigned.num_rows, 'row')} of train")
     pins = {name: PartPin(**pin) for name, pin in compute_part_digests(assigned).items()}
     _refuse_empty(bare, pins)
     if not keep_flaws:
@@ -235,10 +240,6 @@ def prepare_split(
         what = "shares inputs between parts" if shared else "does not have the shift that it declares"
         reasons = "; ".join([str(audit_record["why"]), *_list_remedies(frozen, audit_record)])
         raise BadData(f"{frozen.name}@{frozen.version} {what}: {reasons}")
-    if not any(name.endswith("_test") for name in pins):
-        raise BadDefinition(
-            f"{frozen.name}: the rule assigns no row to a test part (parts: {', '.join(pins)}): change its `parameters`"
-        )
     folder = out / frozen.name / f"v{frozen.version}"
     _refuse_change(folder, frozen)
     content = tomli_w.dumps(
@@ -265,11 +266,13 @@ def _list_remedies(frozen: SplitDefinition, audit_record: dict[str, Any]) -> lis
 
 
 def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:
-    if "train" not in pins:
-        raise BadDefinition(
-            f"{definition.name}: the rule assigns no row to train (parts: {', '.join(pins) or 'none'}): change its "
-            "`parameters`"
-        )
+    tests = [name for name in pins if name.endswith("_test")] or ["a test part"]
+    for name in ("train", *(tests if definition.kind == "corrupted-label" else ["ood_test"])):
+        if name not in pins:
+            raise BadDefinition(
+                f"{definition.name}: the rule assigns no row to {name} (parts: {', '.join(pins) or 'none'}): change "
+                "its `parameters`"
+            )
     for name, count in (definition.published.rows if definition.published else {}).items():
         if (got := pins[name].weighted_rows if name in pins else 0) != count:
             raise BadDefinition(

@@ -8,6 +8,7 @@ digest is trusted.
 from __future__ import annotations
 
 from contextlib import closing
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +67,8 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     >>> first["a"].tolist() == next(local.batches(3, seed=0))["a"].tolist()
     True
     """
-    if memory < 1:
-        raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
+    if not isinstance(memory, Integral) or memory < 1:
+        raise FarshiftError(f"memory must be a number of bytes, at least 1, not {memory!r}")
     refuse_labels(f"a stream of {name}")
     manifest = find_manifest(name)
     data = find_manifest_source(manifest)

@@ -57,6 +57,10 @@ class Divergence:
     unseen_atoms: int
     unseen_compounds: int
 
+    def __repr__(self) -> str:
+        values = f"atoms={round(self.atoms, 3)}, compounds={round(self.compounds, 3)}"
+        return f"Divergence({values}, unseen_atoms={self.unseen_atoms}, unseen_compounds={self.unseen_compounds})"
+
 
 def measure_divergence(
     train: Iterable[Any],

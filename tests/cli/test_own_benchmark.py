@@ -148,7 +148,7 @@ def test_a_draft_may_say_otherwise(command, home, line, expected):
     [
         ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
         ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must include `id` and `ood`|benchmark .*views"),
-        ({"tasc": {}}, "benchmark tasc: Extra inputs are not permitted"),
+        ({"tasc": {}}, "benchmark tasc: no such key: did you mean task"),
         ({"protocol": 3}, "benchmark protocol: Input should be a valid dictionary"),
     ],
 )

@@ -103,6 +103,28 @@ def test_texts_that_several_rows_share_are_classes_in_the_texts_order_in_every_f
     assert named.items() <= dict(ROWS).items()
 
 
+def test_a_build_tells_what_it_drops_and_where_it_writes(command, home):
+    home = home / "mine"
+    (home.parent / "draft.toml").write_text(
+        DRAFT.replace("FILE", "pets.csv")
+        .replace('labels = ["animal"]', 'labels = ["animal"], options = { if_missing = "drop" }')
+        .replace("benchmark =", "drop_duplicates = true\nbenchmark =")
+    )
+    shared = [("w " * 9 + "same", "cat"), ("w " * 12 + "other", "dog ")] * 5
+    written(home.parent / "pets.csv", [*ROWS, *shared, ("short", ""), ("", "cat")])
+    done = command("splits", "build", "draft.toml", "--out", "mine/splits/manifests")
+    assert done.returncode == 0, done.stderr
+    assert "[data] if_missing drops 2 rows of 212" in done.stderr
+    assert "pets/long: drop_duplicates drops 0 rows of train" in done.stderr
+    assert "classes: bird, cat, dog, 'dog ' (label)" in done.stderr
+    assert "benchmark: mine/benchmarks/definitions/pets-long.toml" in done.stdout
+
+
+def test_a_table_without_rows_is_called_that(command, home):
+    written(home / "pets.csv", [])
+    assert "[data] pets.csv has no rows" in built(command, home).stderr
+
+
 def test_show_says_what_the_classes_are_called(command, command_json, pets):
     shown = command("splits", "show", "pets/long").stdout
     assert "classes of animal: 0 bird, 1 cat, 2 dog" in shown

@@ -54,7 +54,13 @@ def test_the_examples_of_the_guide_work_as_printed(home, command, command_json, 
 @pytest.mark.parametrize(
     ("file", "old", "new", "words", "complaint"),
     [
-        ("loaders/sources/hundreds.toml", "title", "titles", ["doctor", "--sources"], "titles: Extra inputs"),
+        (
+            "loaders/sources/hundreds.toml",
+            "title",
+            "titles",
+            ["doctor", "--sources"],
+            "titles: no such key: did you mean title?",
+        ),
         ("loaders/sources/hundreds.toml", '"int64"', '"integer"', ["doctor", "--sources"], "unknown type 'integer'"),
         (
             "loaders/sources/hundreds.toml",

@@ -16,7 +16,7 @@ from support import Command, one_line_error
 DRAFT = """
 name = "shops/{split}"
 version = {version}
-kind = "length"
+kind = "{kind}"
 title = "{title}"
 label = "stars"
 rule = "length/threshold"
@@ -47,9 +47,16 @@ def home(tmp_path, cache, monkeypatch) -> Path:
 
 
 def draft(
-    home: Path, split="long", version=1, most=10, title="Long texts", benchmark="benchmark = {}", name="draft.toml"
+    home: Path,
+    split="long",
+    version=1,
+    most=10,
+    title="Long texts",
+    benchmark="benchmark = {}",
+    name="draft.toml",
+    kind="length",
 ) -> Path:
-    output = DRAFT.format(split=split, version=version, most=most, title=title, benchmark=benchmark)
+    output = DRAFT.format(kind=kind, split=split, version=version, most=most, title=title, benchmark=benchmark)
     (home / name).write_text(output)
     return home / name
 
@@ -75,7 +82,8 @@ FILES = [
 ]
 
 REFUSED = {
-    "the audit": ({"most": 90}, "does not have the shift that it declares"),
+    "an empty test": ({"most": 90}, "the rule assigns no row to ood_test (parts: train)"),
+    "the audit": ({"kind": "domain"}, "does not have the shift that it declares: no groups in train and ood_test"),
     "a part of a view": (
         {"benchmark": 'benchmark = { views = { id = { part = "id_tset" }, ood = { part = "ood_test" } } }'},
         "no part named 'id_tset': did you mean id_test",

@@ -169,6 +169,8 @@ def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, boa
 def test_a_folder_in_use_is_not_taken_and_one_without_a_board_is_none(board, tmp_path):
     with pytest.raises(FarshiftError, match="is not empty: choose another folder"):
         Board.init(board.path, "again")
+    with pytest.raises(FarshiftError, match="the title of a board is empty: write --name TITLE"):
+        Board.init(tmp_path / "untitled", " ")
     with pytest.raises(FarshiftError, match="is not a board: create one with farshift board init"):
         Board(tmp_path / "absent")
 

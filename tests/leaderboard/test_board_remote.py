@@ -108,7 +108,7 @@ def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_pa
 @pytest.mark.parametrize(
     ("status", "headers", "body", "complaint"),
     [
-        (200, {}, b"<html>", "answered 200, but is not a Farshift board"),
+        (200, {}, b"<html>", "answered 200, but is not a Farshift board: its answer is not a JSON object"),
         (200, {}, b"{}", "id is missing or invalid"),
         (200, {}, json.dumps(said("entered", entries=[3])).encode(), "entries is missing or invalid"),
         (200, {}, json.dumps(said("failed", reason="no\nmemory")).encode(), "could not score it .no.: submit it again"),

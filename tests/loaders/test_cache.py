@@ -576,6 +576,18 @@ def unwritable(folder: Path) -> list[str]:
     return begin
 
 
+@pytest.mark.parametrize(
+    ("folder", "advice"), [("cache", "set FARSHIFT_CACHE"), ("home", "set FARSHIFT_HOME"), ("out", "")]
+)
+def test_a_file_that_cannot_be_written_is_told_with_the_setting_of_its_folder(tmp_path, monkeypatch, folder, advice):
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    (tmp_path / folder).write_text("no folder")
+    with pytest.raises(FarshiftError, match=advice or "choose a folder on another disk") as refused:
+        write_atomically(tmp_path / folder / "x.csv", b"")
+    assert ("FARSHIFT" in str(refused.value)) == bool(advice)
+
+
 @pytest.mark.attack("disk", "a copied cache, and a read-only one")
 def test_a_copied_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_one_line(tmp_path, monkeypatch):
     """Other times, other inodes, another path: nothing is built, nothing is written."""

@@ -106,7 +106,8 @@ def test_shares_of_a_global_batch_follow_each_other_and_differ_by_a_row_at_most(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be at least 1, not 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1, not 0"),
+        ({"batch_size": 3.5}, "batch_size must be a whole number from 1, not 3.5"),
         ({"batch_size": 10, "world": 4}, "batch_size 10 .* is not divisible by 4 ranks: use a multiple of 4"),
         ({"batch_size": 10, "world": 2, "rank": 2}, r"rank must be in 0\.\.1 where world is 2, not 2"),
         ({"batch_size": 10, "world": 0}, "world must be at least 1, not 0"),

@@ -156,6 +156,8 @@ def test_single_rows_and_selections():
     assert part[-1]["row_id"] == part.row_ids[-1]
     with pytest.raises(IndexError, match="row 3920 is out of range for a part of 3920 rows"):
         part[3920]
+    with pytest.raises(TypeError, match="a part is indexed by a row number or a slice, not 'command': select"):
+        part["command"]
     long = part.select(part.row_metadata["severity"] == 48)
     assert 0 < len(long) < len(part)
     assert set(long.arrow()["severity"].to_pylist()) == {48}
@@ -166,7 +168,7 @@ def test_what_does_not_exist_is_refused_with_what_does():
         load("scan/length", part="test")
     with pytest.raises(UnknownName, match="no column named 'comand': did you mean command"):
         load("scan/length").numpy(["comand"])  # codespell:ignore comand
-    with pytest.raises(FarshiftError, match="batch_size must be at least 1"):
+    with pytest.raises(FarshiftError, match="batch_size must be a whole number from 1"):
         next(load("scan/length").batches(0))
 
 

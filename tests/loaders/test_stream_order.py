@@ -138,7 +138,7 @@ def test_wrong_arguments_are_refused_at_once(places, streamed):
             part.batches(32, **arguments)
     with pytest.raises(UnknownName, match="no part of modadd97/xi35@1 named 'ood'"):
         stream(name, "ood", folder)
-    with pytest.raises(FarshiftError, match="memory must be at least 1 byte, not 0"):
+    with pytest.raises(FarshiftError, match="memory must be a number of bytes, at least 1, not 0"):
         stream(name, "train", folder, memory=0)
 
 

@@ -100,7 +100,7 @@ def not_utf8() -> pa.Array:
         (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: remove 'topic'"),
         (table(text=not_utf8()), "field 'text' is not UTF-8: re-encode it, or store it as binary"),
         (table(topic=not_utf8()), "field 'topic' is not UTF-8: re-encode it, or store it as binary"),
-        (table().slice(0, 0), "cannot be inferred: rows.parquet has no row with a value in each"),
+        (table().slice(0, 0), "[data] rows.parquet has no rows"),
         (table().drop_columns(["hardness"]), "rows.parquet has no column 'hardness' (it has text, topic)"),
     ],
 )
@@ -159,8 +159,8 @@ def test_two_rows_whose_ids_collide_are_refused_and_named(home, build, monkeypat
         ("length", "length/threshold", SHORT.replace("text", "txt"), "no field named 'txt': did you mean text?"),
         ("length", "length/threshold", SHORT.replace("text", "topic"), "'topic' is int64, and the rule needs text"),
         ("length", "length/threshold", SHORT.replace("10", "0"), "the rule assigns no row to train (parts: ood_test)"),
-        ("length", "length/threshold", SHORT.replace("10", "20"), "no severity in train and ood_test"),
-        ("easy-to-hard", "easy_to_hard/threshold", EASY.format(10, 5), "no severity in train and ood_test"),
+        ("length", "length/threshold", SHORT.replace("10", "20"), "assigns no row to ood_test (parts: train)"),
+        ("easy-to-hard", "easy_to_hard/threshold", EASY.format(10, 5), "no row to ood_test (parts: train, id_test)"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(-1, 5), "only 0 rows have hardness <= -1"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, 36), "id_test = 36, but only 35 rows"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, -1), "id_test = -1, but only 35 rows"),
@@ -182,6 +182,13 @@ def test_a_rule_that_cannot_be_applied_says_so_and_a_better_one_goes_on(home, bu
     ("kind", "rule", "parameters", "complaint"),
     [
         ("length", "length/threshold", SHORT.replace("10", '"ten"'), "at_most = 'ten', and the rule takes int"),
+        (
+            "length",
+            "length/threshold",
+            SHORT.replace("10", "2024-07-01"),
+            "at_most = 2024-07-01, and the rule takes int",
+        ),
+        ("length", "length/threshold", SHORT.replace('"text"', "2024-07-01"), 'in quotes, field = "2024-07-01"'),
         ("length", "length/threshold", SHORT.replace("10", "true"), "at_most = True, and the rule takes int"),
         ("length", "length/threshold", SHORT[:-1] + ", group_words = 'a' }", "the rule takes list[str] | None"),
         ("length", "length/threshold", SHORT.replace("at_most", "most"), "missing a required argument: 'at_most'"),
@@ -286,6 +293,8 @@ def test_a_split_without_a_test_is_refused(home, build):
     own_rule(home, "return Assignment(part=np.full(n, 'train'), label=np.ma.array(np.zeros(n, int)))")
     (home / "split.toml").write_text(draft("corrupted-label", "own/halves", "{}"))
     assert "mine/split: the rule assigns no row to a test part (parts: train)" in one_line_error(build())
+    (home / "split.toml").write_text(draft(parameters=SHORT.replace("10", "90")))
+    assert "mine/split: the rule assigns no row to ood_test (parts: train)" in one_line_error(build())
     assert manifests(home) == []
 
 
@@ -294,10 +303,14 @@ def test_a_split_without_a_test_is_refused(home, build):
     [
         ('label = "topic"', 'label = "hardness"', "label = 'hardness' is not one of the labels of [data]: topic"),
         ('label = "topic"', 'label = "none"', "label = 'none' is not one of the labels of [data]: topic"),
-        ('title = "a test"', 'colour = "red"', "title: Field required; colour: Extra inputs are not permitted"),
+        ('title = "a test"', 'colour = "red"', "title: Field required; colour: no such key: choose from"),
         ("version = 1", "version = 0", "version: Input should be greater than or equal to 1"),
-        ('name = "mine/split"', 'name = "../split"', "name: String should match pattern"),
-        ("meta =", "metta =", "data.metta: Extra inputs are not permitted"),
+        (
+            'name = "mine/split"',
+            'name = "../split"',
+            "name = '../split': use lower-case letters, digits and _, as in source/split",
+        ),
+        ("meta =", "metta =", "data.metta: no such key: did you mean meta?"),
         ("parameters = {", "parameters = [", "not valid TOML"),
     ],
 )
@@ -358,7 +371,7 @@ def test_a_manifest_whose_source_is_nowhere_is_listed_and_not_opened(home, build
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("version = 1", "version = 1\ncolour = 1", "colour: Extra inputs are not permitted"),
+        ("version = 1", "version = 1\ncolour = 1", "colour: no such key"),
         ("[parts.ood_test]", "[parts.test]", "unknown parts test: use train, id_val, id_test, ood_val, ood_test"),
         ('name = "mine/split"', 'name = "mine/other"', "defines mine/other@1, so its folder must be"),
     ],

@@ -70,6 +70,7 @@ def test_what_is_no_distribution_is_refused_in_one_line(p, q, alpha, says):
 
 def test_words_and_neighbouring_words_are_what_texts_consist_of_unless_told_otherwise():
     result = measure_divergence(["walk left", "jump"], ["jump left"])
+    assert str(result).startswith(f"Divergence(atoms={round(result.atoms, 3)}, compounds=1.0, ")
     assert result.unseen_atoms == 0
     assert result.unseen_compounds == 1
     assert result.compounds == 1
