@@ -114,11 +114,11 @@ def _announce_shared_inputs(split: Split, benchmark: Benchmark) -> None:
     labels by heart."""
     places, digests = digest_repeated_inputs(split.rows, split.source.schema)
     for holdout in benchmark.definition.holdouts:
-        kept, held = (benchmark.part(name).source_indices for name in (holdout.part, holdout.to))
-        shared = np.isin(digests[np.isin(places, held)], digests[np.isin(places, kept)]).sum()
+        kept_rows, test_rows = (benchmark.part(name).source_indices for name in (holdout.part, holdout.to))
+        shared = np.isin(digests[np.isin(places, test_rows)], digests[np.isin(places, kept_rows)]).sum()
         if shared:
             log_message(
-                f"{benchmark.name}: {shared:,} of the {format_count(len(held), 'row')} held out as {holdout.to} have "
+                f"{benchmark.name}: {shared:,} of the {format_count(len(test_rows), 'row')} held out as {holdout.to} have "
                 f"inputs that rows of {holdout.part} have too, which a model may know by heart: let the rule make "
                 f"{holdout.to}, with inputs of its own"
             )

@@ -175,20 +175,20 @@ def _digest_code(holder: ModuleType) -> str:
     if not getattr(holder, "__file__", None):
         return ""
     file = Path(str(holder.__file__)).resolve()
-    found, left = {file: compute_file_sha256(file)}, [holder]
-    while left:
-        for value in list(vars(left.pop()).values()):
+    digests, remaining = {file: compute_file_sha256(file)}, [holder]
+    while remaining:
+        for value in list(vars(remaining.pop()).values()):
             name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
             used = sys.modules.get(name) if isinstance(name, str) else None
             path = Path(str(getattr(used, "__file__", None) or "")).resolve()
             own = path.suffix == ".py" and path.is_relative_to(file.parent) and "site-packages" not in path.parts
-            if used is not None and own and path not in found and not path.is_relative_to(PACKAGE):
-                found[path] = compute_file_sha256(path)
-                left.append(used)
-    if len(found) == 1:
-        return found[file]
+            if used is not None and own and path not in digests and not path.is_relative_to(PACKAGE):
+                digests[path] = compute_file_sha256(path)
+                remaining.append(used)
+    if len(digests) == 1:
+        return digests[file]
     return compute_identity(
-        sorted((path.relative_to(file.parent).as_posix(), digest) for path, digest in found.items())
+        sorted((path.relative_to(file.parent).as_posix(), digest) for path, digest in digests.items())
     )
 
 

@@ -117,12 +117,12 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path) -> PinnedSou
     return replace(pinned, folders=folders)
 
 
-def _report_dropped(data: Data, plan: Plan, tables: Mapping[str, Path], kept: int) -> None:
+def _report_dropped(data: Data, plan: Plan, tables: Mapping[str, Path], rows: int) -> None:
     """Log how many rows `if_missing` dropped."""
     rule = data.options.get("if_missing")
     if rule == "drop" or (isinstance(rule, dict) and "drop" in rule.values()):
-        dropped = count_rows(tables, data.options, plan.options["columns"]) - kept
-        log_message(f"[data] if_missing drops {format_count(dropped, 'row')} of {dropped + kept:,}")
+        dropped = count_rows(tables, data.options, plan.options["columns"]) - rows
+        log_message(f"[data] if_missing drops {format_count(dropped, 'row')} of {dropped + rows:,}")
 
 
 def _build_source(draft: SourceDefinition, path: Path, folders: tuple[Path, ...]) -> PinnedSource:
