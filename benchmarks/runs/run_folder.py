@@ -408,7 +408,9 @@ def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
     done = {"benchmark": card["benchmark"], "model": model, "budget": card["budget"]}
     planned = {key: plan[key] for key in ("benchmark", "model")} | {"budget": plan["budget"] | {"seeds": plan["seeds"]}}
     if differing := _compare_plans(done, planned):
-        raise BadRun(f"{path} has a finished run of another request ({differing}), which cannot be changed: {OUT_ADVICE}")
+        raise BadRun(
+            f"{path} has a finished run of another request ({differing}), which cannot be changed: {OUT_ADVICE}"
+        )
     return run
 
 

@@ -218,7 +218,9 @@ def prepare_split(
         )
     bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "benchmark", "identity", "parts"}))
     undeduplicated = bare.model_copy(update={"drop_duplicates": False})
-    assigned = assign_rows(undeduplicated, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
+    assigned = assign_rows(
+        undeduplicated, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files}
+    )
     if bare.drop_duplicates:
         before = assigned.num_rows
         assigned = drop_shared_inputs(assigned, rows, source.schema)
