@@ -118,8 +118,8 @@ def _announce_shared_inputs(split: Split, benchmark: Benchmark) -> None:
         shared = np.isin(digests[np.isin(places, test_rows)], digests[np.isin(places, kept_rows)]).sum()
         if shared:
             log_message(
-                f"{benchmark.name}: {shared:,} of the {format_count(len(test_rows), 'row')} held out as {holdout.to} have "
-                f"inputs that rows of {holdout.part} have too, which a model may know by heart: let the rule make "
+                f"{benchmark.name}: {shared:,} of the {format_count(len(test_rows), 'row')} held out as {holdout.to} "
+                f"have inputs that rows of {holdout.part} have too, which a model may know by heart: let the rule make "
                 f"{holdout.to}, with inputs of its own"
             )
 
