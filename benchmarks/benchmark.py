@@ -201,7 +201,7 @@ class Benchmark:
                 raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
         if self.definition.prompt is not None:
             try:
-                check_prompt(self.definition.prompt, self.name, self.task, len(replace(self, limit=None).part("train")))
+                check_prompt(self.definition.prompt, self.name, self.task, len(self._read_part("train")))
             except BadDefinition as error:
                 raise BadDefinition(f"{self.path}: {error}") from error
 
@@ -225,18 +225,21 @@ class Benchmark:
 
     def part(self, name: str) -> Part:
         """Return a part as this benchmark uses it: without the rows held out of it, or with those held out for it."""
+        rows = self._read_part(name)
+        if self.limit is None:
+            return rows
+        return rows.select(select_limited_rows(self.name, name, rows.row_ids, self.limit))
+
+    def _read_part(self, name: str) -> Part:
+        """A part with all its rows, also in a trial run."""
         holdouts = self.definition.holdouts
         source_holdout = next((holdout for holdout in holdouts if holdout.to == name), None)
         if source_holdout is None:
             full_part = self.split.part(name)
-            rows = full_part.select(self._owner(name, full_part) == "")
-        else:
-            full_part = self.split.part(source_holdout.part)
-            rows = full_part.select(self._owner(source_holdout.part, full_part) == name)
-            rows = replace(rows, held_out_as=name)
-        if self.limit is None:
-            return rows
-        return rows.select(select_limited_rows(self.name, name, rows.row_ids, self.limit))
+            return full_part.select(self._owner(name, full_part) == "")
+        full_part = self.split.part(source_holdout.part)
+        rows = full_part.select(self._owner(source_holdout.part, full_part) == name)
+        return replace(rows, held_out_as=name)
 
     def load(self, part: str = "train") -> Part:
         """Load a part as this benchmark's protocol uses it, pulled and verified if needed: `train` is what a model may

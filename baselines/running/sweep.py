@@ -19,7 +19,7 @@ from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.runs.status import TRAINING, get_fit_file, list_fit_files, read_fit_progress
 from ...benchmarks.settings import Settings, check_settings
 from ...core.engines import Local, Needs, iterate_outcomes, open_engine, use_free_cores
-from ...core.errors import FarshiftError, MissingExtra, ModelError, replace_error_message
+from ...core.errors import FarshiftError, MissingExtra, replace_error_message
 from ...core.progress import log_message, report_progress, run_every
 from ...core.text import format_count
 from ...core.world import check_device, get_world
@@ -278,7 +278,10 @@ def make_plan(
     benchmark, diagnostic_names = find_streamed_benchmark(on, changes.stream), parse_diagnostics(diagnose)
     recipe = changes.of(find_recipe(name), benchmark)
     if recipe.estimator and budget.steps is not None:
-        raise ModelError(f"{recipe.name}: an estimator stops by its own rule, whatever the steps: leave --steps out")
+        log_message(
+            f"{recipe.name}: an estimator stops by its own rule, and steps change nothing but the protocol: runs are "
+            "compared with others of the same steps only"
+        )
     numbers = list_seeds(seeds, benchmark, budget.name)
     plan = Plan(recipe, benchmark, budget, numbers, out, check_settings(settings), selection, stack, diagnostic_names)
     plan.check_stream()

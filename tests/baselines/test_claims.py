@@ -185,7 +185,7 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"extra": 1}, "extra: no such key"),
+        ({"extra": 1}, "Extra inputs are not permitted"),
         ({"published": {}}, "at least 1 item"),
         ({"rules": []}, "at least 1 item"),
         ({"rules": [{"shape": "eval", "code": "1"}]}, "shape"),

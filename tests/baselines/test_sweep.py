@@ -53,10 +53,6 @@ def test_what_does_not_exist_is_refused(tmp_path):
         run_baseline("kn", ON, out=tmp_path / "r")
     with pytest.raises(UnknownName, match="no engine named 'rays': did you mean ray"):
         run_baseline("knn", ON, out=tmp_path / "r", engine="rays")
-    with pytest.raises(
-        FarshiftError, match="knn: an estimator stops by its own rule, whatever the steps: leave --steps"
-    ):
-        run_baseline("knn", ON, steps=3, out=tmp_path / "r")
     with pytest.raises(FarshiftError, match="device 'nonsense': use cpu"):
         run_baseline("quadratic-mlp", ON, out=tmp_path / "r", device="nonsense")
     with pytest.raises(

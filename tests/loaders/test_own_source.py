@@ -192,7 +192,8 @@ def test_a_csv_has_the_types_that_all_its_rows_look_like_and_they_are_told(home)
     with report_to(output):
         built = pin_source(table_data(), "mine", home, home)
     assert kinds(built) == KINDS
-    assert "[data] read as text string (input), stars int64 (label), id string (meta)" in output.lines[0]
+    assert "[data] read as text string (input), stars int64 (label), id string (meta)" in output.lines[1]
+    assert "[data] id is text: numbers such as '000' begin with a zero" in output.lines[0]
     assert built.table().num_rows == 60
     assert kinds(pin_source(table_data(types={"stars": "string"}), "other", home, home))["stars"] == "string"
     (home / "rows.csv").write_text(CSV + "60,last,five,x,maybe,much,c\n")
