@@ -58,17 +58,8 @@ PACS_ROWS = (
     "cnn",
     "resnet",
 )
-TABLES = (
-    "boosted-trees",
-    "xgboost",
-    "lightgbm",
-    "catboost",
-    "random-forest",
-    "mlp",
-    "logistic-regression",
-    "group-dro",
-)
-TABLES += ("coral", CONSTANT)
+TREES = ("boosted-trees", "xgboost", "lightgbm", "catboost", "random-forest")
+TABLES = (*TREES, "mlp", "logistic-regression", "group-dro", "coral", CONSTANT)
 SENTENCES = " (all-minilm-l6-v2)"
 NOISE = tuple(f"cifar10_pictures/human_{given}" for given in ("worst", "random1", "aggregate"))
 CIFAR = "cifar10_pictures_corrupted/common"
@@ -93,9 +84,7 @@ def build_result_pages() -> dict[str, str]:
         "cifar": _render_cifar(scores),
     } | {name.rpartition("/")[2]: _render_noise(name, scores) for name in NOISE}
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
-    noise = draw_panels(
-        {name: scores[name] for name in NOISE if name in scores}, _list_noise_models(scores), across=200
-    )
+    noise = draw_panels({name: scores[name] for name in NOISE}, _list_noise_models(scores), across=200)
     kinds = "\n\n".join(f"## {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS)
     return {
         "results.md": text,
@@ -212,7 +201,7 @@ def _format_change(before: Interval, after: Interval) -> str:
 
 def _list_noise_models(scores: Scores) -> list[str]:
     """The baselines on labels that people got wrong, the best on most wrong labels first."""
-    known = dict.fromkeys(name for benchmark in NOISE for name in scores.get(benchmark, ()))
+    known = dict.fromkeys(name for benchmark in NOISE for name in scores[benchmark])
     return [name for name in known if name != CONSTANT]
 
 
@@ -226,7 +215,7 @@ def _render_noise(benchmark: str, scores: Scores) -> str:
             _format_ranked(benchmark, model, scores),
             _format_shares(*memorised[model]) if model in memorised else "",
         )
-        for model, score in scores.get(benchmark, {}).items()
+        for model, score in scores[benchmark].items()
         if model != CONSTANT
     ]
     return format_table(("baseline", "true", "restored", "memorised"), rows)

@@ -46,10 +46,11 @@ def list_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator and of those within it, by name, as they are set. CatBoost's `get_params` names
     only those that were given: the others are None, and so is its seed, unless it was given by either of its names."""
     known: dict[str, Any] = estimator.get_params(deep=True)
-    seeded = {"random_seed", "random_state"} & known.keys()
-    named = inspect.signature(type(estimator)).parameters
-    others = (name for name, given in named.items() if given.kind is given.POSITIONAL_OR_KEYWORD)
-    return {name: None for name in others if not (seeded and name in ("random_seed", "random_state"))} | known
+    if not any(base.__module__.startswith("catboost") for base in type(estimator).__mro__):
+        return known
+    seeds = {"random_seed", "random_state"}
+    others = inspect.signature(type(estimator)).parameters.keys() - (seeds if seeds & known.keys() else set())
+    return dict.fromkeys(sorted(others)) | known
 
 
 class EstimatorModel:

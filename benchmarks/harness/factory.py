@@ -18,7 +18,7 @@ from typing import Any
 from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 from ...core.files import compute_file_sha256
-from ...core.plugins import PACKAGE, find_files_by_name, load_module
+from ...core.plugins import find_files_by_name, load_module
 from ..adapters import adapt_model
 from ..model import Model, Task
 from ..parsing import wrap_user_errors
@@ -166,12 +166,16 @@ def _load_own_model(name: str, source: str, attribute: str, adapters: Mapping[st
         raise
     if not hasattr(holder, attribute):
         raise UnknownName(f"attribute of {source}", attribute, (key for key in vars(holder) if not key.startswith("_")))
-    return getattr(holder, attribute), _digest_code(holder)
+    with wrap_user_errors(f"model {name!r}: looking for the modules that {source} imports"):
+        return getattr(holder, attribute), _digest_code(holder)
+
+
+_LIBRARIES = {*sys.stdlib_module_names, "__main__", __name__.partition(".")[0]}
 
 
 def _digest_code(holder: ModuleType) -> str:
-    """A digest of a model's file; with the modules of its folder that it uses, if there are any. Empty for a module
-    without a file."""
+    """A digest of a model's file; with the modules of its folder that it imports at its top, if there are any. Empty
+    for a module without a file. Libraries, which may lie below the same folder, do not count."""
     if not getattr(holder, "__file__", None):
         return ""
     file = Path(str(holder.__file__)).resolve()
@@ -179,12 +183,13 @@ def _digest_code(holder: ModuleType) -> str:
     while remaining:
         for value in list(vars(remaining.pop()).values()):
             name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            used = sys.modules.get(name) if isinstance(name, str) else None
-            path = Path(str(getattr(used, "__file__", None) or "")).resolve()
+            if not isinstance(name, str) or name.partition(".")[0] in _LIBRARIES or name not in sys.modules:
+                continue
+            path = Path(str(getattr(sys.modules[name], "__file__", None) or "")).resolve()
             own = path.suffix == ".py" and path.is_relative_to(file.parent) and "site-packages" not in path.parts
-            if used is not None and own and path not in digests and not path.is_relative_to(PACKAGE):
+            if own and path not in digests:
                 digests[path] = compute_file_sha256(path)
-                remaining.append(used)
+                remaining.append(sys.modules[name])
     if len(digests) == 1:
         return digests[file]
     return compute_identity(

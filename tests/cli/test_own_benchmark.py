@@ -99,11 +99,11 @@ def test_held_out_rows_whose_inputs_are_trained_on_are_announced(command, home):
     benchmark = find_benchmark("reviews/long")
     trained = set(list_texts(benchmark, "train"))
     for name in ("id_test", "id_val"):
-        held = list_texts(benchmark, name)
-        shared = sum(text in trained for text in held)
+        held_out = list_texts(benchmark, name)
+        shared = sum(text in trained for text in held_out)
         assert shared > 0
         assert (
-            f"{shared} of the {len(held)} rows held out as {name} have inputs that rows of train have too"
+            f"{shared} of the {len(held_out)} rows held out as {name} have inputs that rows of train have too"
             in done.stderr
         )
 

@@ -210,11 +210,11 @@ def test_an_error_of_a_replica_is_the_same_line_as_anywhere(
     recipes.mkdir(parents=True)
     (recipes / "diverging.toml").write_text(DIVERGING)
     given = ("run", "diverging", "--on", ON, "--seeds", "2", "--stack", "1")
-    said = {}
+    messages = {}
     for engine in ("local", "ray"):
         ended = farshift(*given, "--engine", engine, "--out", tmp_path / engine, FARSHIFT_PATH=str(tmp_path / "own"))
-        said[engine] = re.sub(r" \(and .*", "", ended.stderr[ended.stderr.index("farshift: ") :])
+        messages[engine] = re.sub(r" \(and .*", "", ended.stderr[ended.stderr.index("farshift: ") :])
         assert (tmp_path / engine / "plan.json").exists()
-    assert said["ray"] == said["local"]
-    assert f"diverging on {ON}, seed 0: diverging/{ON}/0: " in said["ray"]
-    assert "the loss is not finite at step 2 of 3: lower the setting lr" in said["ray"]
+    assert messages["ray"] == messages["local"]
+    assert f"diverging on {ON}, seed 0: diverging/{ON}/0: " in messages["ray"]
+    assert "the loss is not finite at step 2 of 3: lower the setting lr" in messages["ray"]
