@@ -236,10 +236,8 @@ def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | Non
             f"Rank sets: all {count} true OOD ranks are in their sets simultaneously with 95 % confidence (max-t over "
             "all pairs, rows paired). Entries that share a letter do not differ significantly."
         )
-        notes.append(
-            "Behind the first: intervals that hold for all pairs simultaneously. Best: the share of draws in which an "
-            "entry is first."
-        )
+        notes.append("Behind the first: intervals that hold for all pairs simultaneously.")
+        notes.append("Best: the share of draws in which an entry is first.")
     notes.append("Brackets are 95 % t intervals over test rows and training seeds.")
     if any(row.worst for row in rows):
         notes.append("Worst group: its interval is adjusted for the selection of the worst group.")
