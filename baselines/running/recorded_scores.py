@@ -202,7 +202,7 @@ def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore]
     )
 
 
-def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
+def find_low_id_scores(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
     """The marked recorded results of a benchmark, by baseline, each with the reason. If the best is less than half way
     from a constant prediction to a perfect score, all are smoke runs: the training was too short for the task. It was
     not if a scikit-learn model, which no budget shortens, may be as good as the best."""
