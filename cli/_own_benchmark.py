@@ -146,10 +146,12 @@ def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:
         rules.append("clean_val")
     protocol = options.get("protocol", {})
     record["protocol"] = {"selection": rules, **protocol} if isinstance(protocol, Mapping) else protocol
-    pinned = [
-        {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry for entry in metrics
-    ]
-    return record | {"task": task, "metrics": pinned}
+    if isinstance(metrics, list):
+        metrics = [
+            {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry
+            for entry in metrics
+        ]
+    return record | {"task": task, "metrics": metrics}
 
 
 def _choose_views(split: Split) -> dict[str, Any]:

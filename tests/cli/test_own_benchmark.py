@@ -147,9 +147,10 @@ def test_a_draft_may_say_otherwise(command, home, line, expected):
     ("said", "complaint"),
     [
         ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
+        ({"metrics": "accuracy"}, r"benchmark metrics = 'accuracy': write a list, \[ .. \]"),
         ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must include `id` and `ood`|benchmark .*views"),
         ({"tasc": {}}, "benchmark tasc: no such key: did you mean task"),
-        ({"protocol": 3}, "benchmark protocol: Input should be a valid dictionary"),
+        ({"protocol": 3}, "benchmark protocol = 3: write a table, { .. }"),
     ],
 )
 def test_what_is_no_benchmark_is_refused(command, home, said, complaint):
