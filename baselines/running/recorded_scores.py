@@ -28,7 +28,7 @@ from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KIND_WORDS, KINDS
 from ..recipe import find_plugin_files, read_recipe
-from .results import HOME, digest_result, find_recorded_run, get_recipe_name, get_results_home
+from .results import HOME, check_recorded, digest_result, find_recorded_run, get_recipe_name, get_results_home
 from .results import list_results as recorded_results
 
 _ESTIMATES = ("id", "ood", "gap")
@@ -111,7 +111,7 @@ def results(
     scores it again).
 
     search: words that must all occur in a result's benchmark, its kind of shift, its title, its baseline or its metric.
-    on: a benchmark. budget: `quick` or `full`. Raises `UnknownName` for a benchmark without recorded results, or an
+    on: a benchmark. budget: `quick` or `full`. Raises `FarshiftError` for a benchmark without recorded results, or an
     unknown baseline, kind or budget.
 
     >>> import farshift as fs
@@ -121,7 +121,8 @@ def results(
     """
     home = get_results_home(budget)
     known = recorded_results(home)
-    check_known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    if on is not None:
+        check_recorded(on, {benchmark for benchmark, _ in known})
     check_known_name("baseline with recorded results", baseline, {name for _, name in known})
     check_known_name("kind of shift", kind, KINDS)
     matches = []
