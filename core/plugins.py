@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -116,13 +117,17 @@ def validate_record(record: dict[str, Any], path: Path, model: type[M]) -> M:
     try:
         return model.model_validate(record)
     except ValidationError as error:
-        wrong = "; ".join(describe_problem(item, model) for item in error.errors())
+        wrong = "; ".join(dict.fromkeys(describe_problem(item, model) for item in error.errors()))
         raise BadDefinition(f"{path}: {wrong}") from error
+
+
+_FORMS = {"model_type": "a table, { .. }", "dict_type": "a table, { .. }", "list_type": "a list, [ .. ]"}
 
 
 def describe_problem(item: Any, model: type[BaseModel]) -> str:
     """A problem of pydantic's in a draft's own words."""
-    where, keys = ".".join(map(str, item["loc"])), [str(key) for key in item["loc"]]
+    keys = [key for key in map(str, item["loc"]) if "[" not in key]  # without the members of a union
+    where = ".".join(keys)
     fields = model.model_fields
     for key in keys[:-1]:  # of a table in the table, if that is a model too
         kind = fields[key].annotation if key in fields else None
@@ -131,7 +136,9 @@ def describe_problem(item: Any, model: type[BaseModel]) -> str:
         return f"{where}: no such key{f': {suggest_names(keys[-1], fields)}' if fields else ''}"
     if item["type"] == "string_pattern_mismatch" and keys[-1] in fields and fields[keys[-1]].description:
         return f"{where} = {item['input']!r}: use {fields[keys[-1]].description}"
-    return f"{where}: {item['msg']}"
+    if item["type"] in _FORMS:
+        return f"{where} = {reprlib.repr(item['input'])}: write {_FORMS[item['type']]}"
+    return f"{where}: {item['msg'].removeprefix('Value error, ')}".removeprefix(": ")
 
 
 def load_module(folder: str, name: str, what: str) -> ModuleType:

@@ -28,7 +28,7 @@ from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KIND_WORDS, KINDS
 from ..recipe import find_plugin_files, read_recipe
-from .results import HOME, digest_result, find_recorded_run, get_recipe_name, get_results_home
+from .results import HOME, check_recorded, digest_result, find_recorded_run, get_recipe_name, get_results_home
 from .results import list_results as recorded_results
 
 _ESTIMATES = ("id", "ood", "gap")
@@ -111,7 +111,7 @@ def results(
     scores it again).
 
     search: words that must all occur in a result's benchmark, its kind of shift, its title, its baseline or its metric.
-    on: a benchmark. budget: `quick` or `full`. Raises `UnknownName` for a benchmark without recorded results, or an
+    on: a benchmark. budget: `quick` or `full`. Raises `FarshiftError` for a benchmark without recorded results, or an
     unknown baseline, kind or budget.
 
     >>> import farshift as fs
@@ -121,7 +121,8 @@ def results(
     """
     home = get_results_home(budget)
     known = recorded_results(home)
-    check_known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    if on is not None:
+        check_recorded(on, {benchmark for benchmark, _ in known})
     check_known_name("baseline with recorded results", baseline, {name for _, name in known})
     check_known_name("kind of shift", kind, KINDS)
     matches = []
@@ -202,7 +203,7 @@ def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore]
     )
 
 
-def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
+def find_low_id_scores(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
     """The marked recorded results of a benchmark, by baseline, each with the reason. If the best is less than half way
     from a constant prediction to a perfect score, all are smoke runs: the training was too short for the task. It was
     not if a scikit-learn model, which no budget shortens, may be as good as the best."""

@@ -145,10 +145,8 @@ def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
     """Raise `BadRun` if a score that entries are compared by is undefined."""
     for name, estimate in estimates.items():
         if not estimate.defined:
-            raise BadRun(
-                f"{metric.name} is not defined on the view {name}: a row has no answer, answers are too large, or "
-                "the rows are too few or do not vary"
-            )
+            why = estimate.why or "the rows are too few or do not vary"
+            raise BadRun(f"{metric.name} is not defined on the view {name}: {why}")
 
 
 def _score_secondary(views: dict[str, AnsweredRows], metric: Metric) -> ViewScores:

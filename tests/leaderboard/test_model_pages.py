@@ -45,7 +45,7 @@ def test_a_naive_baseline_never_leads_and_comes_last():
     site = Site(snapshot(built))
     card = read_card(site, "length")
     assert "lstm" in card and "most-frequent" not in card
-    assert "No clear lead: 2 of 3 models are tied for first, 1 of them constant or undertrained." in card
+    assert "No clear lead: 2 of 3 models are tied for first, 1 of them constant or with a low ID score." in card
     assert [row["model"] for row in make_home_rows(site.snapshot)] == ["lstm", "gru", "most-frequent"]
 
 
