@@ -146,8 +146,8 @@ def baselines_record(runs: Runs, to: Path | None = None, json: bool = False) -> 
     print_result(json, records, *(f"{file}: {file.stat().st_size:,} bytes" for file in files))
 
 
-_UNDERTRAINED_NOTE = (
-    " undertrained: the ID score of a seed is no better than a constant prediction, or, where there is"
+_MARKS_NOTE = (
+    " low ID score: that of a seed is no better than a constant prediction, or, where there is"
     " a gap, less than half way to the best recorded ID score; smoke run: the best is less than half way to a perfect"
     " one. Their OOD scores do not measure the shift."
 )
@@ -177,7 +177,7 @@ def baselines_results(
     from ..baselines.running.recorded_scores import (
         SMOKE,
         RecordedScore,
-        find_undertrained,
+        find_low_id_scores,
         read_recorded_scores,
         rescore_recorded,
         sort_best_first,
@@ -204,8 +204,8 @@ def baselines_results(
                 differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, recorded as {before.ood.value:.6f}")
         report_progress("scoring", len(lacking), len(lacking))
     scores = sort_best_first(scores)
-    undertrained = {name: find_undertrained(name, read_recorded_scores(name) | stored[name]) for name in stored}
-    marks = [undertrained[score.benchmark].get(score.model, "") for score in scores]
+    low_id = {name: find_low_id_scores(name, read_recorded_scores(name) | stored[name]) for name in stored}
+    marks = [low_id[score.benchmark].get(score.model, "") for score in scores]
     if json:
         emit_json([score.to_dict() | {"not_learnt": mark} for score, mark in zip(scores, marks, strict=True)])
     elif on or all_:
@@ -226,7 +226,7 @@ def _print_best_results(marked_scores: Sequence[tuple[RecordedScore, str]], omit
         ood = format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0] + "*" * bool(mark)
         best.setdefault(score.benchmark, [score.benchmark, score.model, ood, counts[score.benchmark]])
     count = format_count(len(marked_scores), "result") + (f" ({omitted} smoke runs left out)" if omitted else "")
-    caption = f"{count}, OOD {_UNIT} (*: undertrained); --on BENCHMARK lists its results, --all all."
+    caption = f"{count}, OOD {_UNIT} (*: low ID score); --on BENCHMARK lists its results, --all all."
     print_table("", ["benchmark", "best baseline", "OOD", "runs"], [best[name] for name in sorted(best)], caption)
 
 
@@ -241,4 +241,4 @@ def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) ->
         rows.append([score.benchmark, score.model, *views, drop_version(score.metric), len(score.seeds), remark])
     columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "metric", "seeds", "remark"]
     caption = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
-    print_table("", columns, rows, caption + (_UNDERTRAINED_NOTE if any(marks) else ""))
+    print_table("", columns, rows, caption + (_MARKS_NOTE if any(marks) else ""))

@@ -147,8 +147,8 @@ def _make_check(name: str, ok: bool, detail: str) -> dict[str, Any]:
 def _find_version(name: str) -> str | None:
     try:
         return version(name)
-    except PackageNotFoundError:
-        return None
+    except PackageNotFoundError:  # another distribution may have the module, as xgboost-cpu has xgboost
+        return "(version unknown)" if find_spec(name.replace("-", "_")) else None
 
 
 def _check_cache() -> dict[str, Any]:

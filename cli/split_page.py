@@ -100,14 +100,14 @@ def _describe_origin(distribution: Distribution) -> str:
 
 def _list_benchmarks(split: str) -> list[dict[str, Any]]:
     """The benchmarks over a split, each with the best recorded result by OOD score, smoke runs excepted."""
-    from ..baselines.running.recorded_scores import SMOKE, find_undertrained, read_recorded_scores, sort_best_first
+    from ..baselines.running.recorded_scores import SMOKE, find_low_id_scores, read_recorded_scores, sort_best_first
 
     records = []
     for name, benchmark in sorted(load_benchmarks().items()):
         if benchmark.definition.split != split:
             continue
         known = read_recorded_scores(name)
-        smoke = {model for model, why in find_undertrained(name, known).items() if why.startswith(SMOKE)}
+        smoke = {model for model, why in find_low_id_scores(name, known).items() if why.startswith(SMOKE)}
         best = next((score for score in sort_best_first(list(known.values())) if score.model not in smoke), None)
         records.append({"benchmark": name} | ({} if best is None else {"best": best.to_dict()}))
     return records

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 from .documents import parse_definition_text, read_text
 from .errors import BadDefinition, UnknownName, suggest_names
 from .limits import DEFINITIONS
-from .settings import read_settings
+from .settings import read_plugin_path
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -43,7 +43,7 @@ _also: ContextVar[tuple[Path, ...]] = ContextVar("_also", default=())
 
 def list_plugin_folders() -> list[Path]:
     """The package, then the folders of `FARSHIFT_PATH`, then one that is being added to."""
-    named = read_settings().path
+    named = read_plugin_path()
     for home in named:
         if not home.is_dir():
             raise BadDefinition(f"FARSHIFT_PATH names {home}, which is not a folder")
@@ -83,14 +83,20 @@ def _list_package_files(folder: str, pattern: str) -> tuple[Path, ...]:
 def find_files_by_name(folder: str, suffix: str) -> dict[str, Path]:
     """The files of `folder` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
     whose name begins with an underscore are helpers of the others, and left out."""
-    paths: dict[str, Path] = {}
-    for path in find_plugin_files(folder, f"*{suffix}"):
+    paths = dict(_name_package_files(folder, suffix))
+    for path in _find_own_files(folder, f"*{suffix}"):
         if (name := path.name.removesuffix(suffix)).startswith("_"):
             continue
         if name in paths and not path.samefile(paths[name]):
             raise BadDefinition(f"{path} and {paths[name]} have the same name: rename one")
         paths.setdefault(name, path)
     return paths
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _name_package_files(folder: str, suffix: str) -> dict[str, Path]:
+    files = {path.name.removesuffix(suffix): path for path in _list_package_files(folder, f"*{suffix}")}
+    return {name: path for name, path in files.items() if not name.startswith("_")}
 
 
 def read_definition(path: Path, model: type[M]) -> M:
@@ -173,14 +179,19 @@ N = TypeVar("N", bound=NamedDefinition)
 
 def read_all_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
     """Every definition of `folder`, by name, sorted; `BadDefinition` where two have the same name. `read` gives the one
-    definition of a file, or the many of a family. The package's are read once a process; each call gets copies, so that
-    what a definition remembers of manifests and data is as old as the call."""
-    package = {name: _copy(definition) for name, definition in _read_package_definitions(folder, read, what).items()}
-    every = _add_definitions(dict(package), _find_own_files(folder, "*.toml"), read, what)
-    return package if len(every) == len(package) else dict(sorted(every.items()))
+    definition of a file, or the many of a family. Each call gets copies, so that what a definition remembers of
+    manifests and data is as old as the call."""
+    return {name: copy_definition(shared) for name, shared in sorted(index_definitions(folder, read, what).items())}
 
 
-def _copy(definition: N) -> N:
+def index_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
+    """As `read_all_definitions`, in any order and shared by all calls: to look a name up, and copy what it names. The
+    package's are read once a process."""
+    package = _read_package_definitions(folder, read, what)
+    return _add_definitions(dict(package), _find_own_files(folder, "*.toml"), read, what)
+
+
+def copy_definition(definition: N) -> N:
     """As `copy.copy` would, a hundred times as fast."""
     copied = object.__new__(type(definition))
     vars(copied).update(vars(definition))
@@ -189,7 +200,7 @@ def _copy(definition: N) -> N:
 
 @lru_cache(maxsize=REMEMBERED)
 def _read_package_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
-    return dict(sorted(_add_definitions({}, _list_package_files(folder, "*.toml"), read, what).items()))
+    return _add_definitions({}, _list_package_files(folder, "*.toml"), read, what)
 
 
 def _add_definitions(

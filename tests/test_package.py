@@ -123,6 +123,13 @@ def test_doctor_looks_for_what_is_declared():
         assert {IN_CODE.get(name, name) for name in names} == declared(extra)
 
 
+def test_doctor_finds_a_package_by_its_module_whatever_the_distribution(tmp_path, monkeypatch):
+    for name in machine._EXTRAS["boosting"]:
+        (tmp_path / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert {check["check"]: check["ok"] for check in machine.check_machine()}["extra boosting"]
+
+
 def test_the_suite_is_small_enough_to_ship():
     manifests = sum(path.stat().st_size for path in (ROOT / "splits" / "manifests").rglob("*") if path.is_file())
     assert manifests < 30e6

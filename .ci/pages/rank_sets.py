@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from farshift import score
-from farshift.baselines.running.recorded_scores import find_undertrained, read_recorded_scores
+from farshift.baselines.running.recorded_scores import find_low_id_scores, read_recorded_scores
 from farshift.baselines.running.results import digest_result, find_recorded_run, list_results
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.comparison.compare import Side
@@ -41,7 +41,7 @@ def list_ranked(benchmark: str) -> list[str]:
     """The recorded results under the budget `quick` that learnt the task in distribution: only they are ranked.
     Searched settings are chosen by another protocol."""
     scores = read_recorded_scores(benchmark)
-    left_out = find_undertrained(benchmark, scores)
+    left_out = find_low_id_scores(benchmark, scores)
     return sorted(name for name in scores if name not in left_out and not name.endswith(SEARCHED))
 
 

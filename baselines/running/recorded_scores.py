@@ -27,7 +27,7 @@ from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KIND_WORDS, KINDS
-from ..recipe import load_recipes
+from ..recipe import find_plugin_files, read_recipe
 from .results import HOME, check_recorded, digest_result, find_recorded_run, get_recipe_name, get_results_home
 from .results import list_results as recorded_results
 
@@ -203,7 +203,7 @@ def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore]
     )
 
 
-def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
+def find_low_id_scores(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
     """The marked recorded results of a benchmark, by baseline, each with the reason. If the best is less than half way
     from a constant prediction to a perfect score, all are smoke runs: the training was too short for the task. It was
     not if a scikit-learn model, which no budget shortens, may be as good as the best."""
@@ -213,10 +213,11 @@ def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] 
         return {}
     perfect, sign = (replace(rule, best=1.0), 1) if rule.better == "higher" else (replace(rule, best=0.0), -1)
     far = find_benchmark(benchmark).metrics[0].bounds == (0, 1) and sign * rule.best < sign * perfect.least
+    recipes = find_plugin_files("recipes") if far else {}
     if far and not any(
         sign * (score.id.high if sign > 0 else score.id.low) >= sign * rule.best
         for name, score in scores.items()
-        if name != CONSTANT and (recipe := load_recipes().get(get_recipe_name(name))) and recipe.estimator
+        if name != CONSTANT and (file := recipes.get(get_recipe_name(name))) and read_recipe(file).estimator
     ):
         why = f"no recorded ID score is half way from a constant prediction to a perfect one ({perfect.least:.3g})"
         return dict.fromkeys(sorted(scores), f"{SMOKE}: {why}")

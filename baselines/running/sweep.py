@@ -129,6 +129,11 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
     require_extras()
     for plan in plans:
         plan.check()
+    if estimators := sorted({plan.recipe.name for plan in plans if plan.recipe.estimator and plan.budget.steps}):
+        log_message(
+            f"{', '.join(estimators)}: an estimator stops by its own rule, and steps change nothing but the protocol: "
+            "runs are compared with others of the same steps only"
+        )
     failures: list[tuple[int, Failure]] = []
     with ExitStack() as exit_stack:
         executor = exit_stack.enter_context(open_engine(engine, Needs(device, threads=1)))
@@ -277,11 +282,6 @@ def make_plan(
     published epochs."""
     benchmark, diagnostic_names = find_streamed_benchmark(on, changes.stream), parse_diagnostics(diagnose)
     recipe = changes.of(find_recipe(name), benchmark)
-    if recipe.estimator and budget.steps is not None:
-        log_message(
-            f"{recipe.name}: an estimator stops by its own rule, and steps change nothing but the protocol: runs are "
-            "compared with others of the same steps only"
-        )
     numbers = list_seeds(seeds, benchmark, budget.name)
     plan = Plan(recipe, benchmark, budget, numbers, out, check_settings(settings), selection, stack, diagnostic_names)
     plan.check_stream()

@@ -128,12 +128,6 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
 def _read_pair(left: Run | Path | str, right: Run | Path | str) -> Pair:
     """Read both runs; raises `FarshiftError` unless they have the same entry identity."""
     a, b = read_related_runs([left, right])
-    x, y = (run.card.model.limit for run in (a, b))
-    if x != y:
-        coverage = " and ".join(
-            "all rows" if limit is None else f"{format_count(limit, 'row')} of each part" for limit in (x, y)
-        )
-        raise FarshiftError(f"these runs cannot be compared: they were evaluated on {coverage} (--limit)")
     return Side(a), Side(b)
 
 
@@ -154,9 +148,11 @@ def read_related_runs(runs: Runs) -> list[Run]:
 def describe_run(run: Run) -> str:
     """Describe a run's benchmark and protocol, for messages about runs that cannot be compared."""
     steps = "" if run.steps is None else f", {run.steps} steps"
+    limit = run.card.model.limit
+    trial = "" if limit is None else f", a trial on {format_count(limit, 'row')} of each part (--limit)"
     return (
         f"{run.model} is on {run.benchmark} (budget {run.budget}{steps}, selection rule {run.selection}, "
-        f"identity {run.entry_identity[:12]}..)"
+        f"identity {run.entry_identity[:12]}..{trial})"
     )
 
 

@@ -4,13 +4,14 @@ command line names: `scheme:rest` for an adapter, or the user's own code, `file.
 
 from __future__ import annotations
 
+import ast
 import copy
 import importlib
 import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -167,34 +168,44 @@ def _load_own_model(name: str, source: str, attribute: str, adapters: Mapping[st
     if not hasattr(holder, attribute):
         raise UnknownName(f"attribute of {source}", attribute, (key for key in vars(holder) if not key.startswith("_")))
     with wrap_user_errors(f"model {name!r}: looking for the modules that {source} imports"):
-        return getattr(holder, attribute), _digest_code(holder)
+        return getattr(holder, attribute), _digest_code(holder, source)
 
 
-_LIBRARIES = {*sys.stdlib_module_names, "__main__", __name__.partition(".")[0]}
+_LIBRARIES = {*sys.stdlib_module_names, __name__.partition(".")[0]}
 
 
-def _digest_code(holder: ModuleType) -> str:
-    """A digest of a model's file; with the modules of its folder that it imports at its top, if there are any. Empty
-    for a module without a file. Libraries, which may lie below the same folder, do not count."""
+def _digest_code(holder: ModuleType, source: str) -> str:
+    """A digest of a model's file, `source` or that of the module `source`; with the modules beside it that it imports,
+    if there are any. Empty for a module without a file. Installed libraries do not count."""
     if not getattr(holder, "__file__", None):
         return ""
-    file = Path(str(holder.__file__)).resolve()
-    digests, remaining = {file: compute_file_sha256(file)}, [holder]
+    file = Path(str(holder.__file__)).absolute()
+    depth = 0 if source.endswith(".py") else source.count(".") + (file.name == "__init__.py")
+    root, remaining, digests = file.parents[depth], [file], dict[Path, str]()
     while remaining:
-        for value in list(vars(remaining.pop()).values()):
-            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            if not isinstance(name, str) or name.partition(".")[0] in _LIBRARIES or name not in sys.modules:
-                continue
-            path = Path(str(getattr(sys.modules[name], "__file__", None) or "")).resolve()
-            own = path.suffix == ".py" and path.is_relative_to(file.parent) and "site-packages" not in path.parts
-            if own and path not in digests:
-                digests[path] = compute_file_sha256(path)
-                remaining.append(sys.modules[name])
+        path = remaining.pop()
+        digests[path] = compute_file_sha256(path)
+        if path.suffix == ".py" and "site-packages" not in path.parts:
+            remaining += set(_list_imports(path, root)) - digests.keys()
     if len(digests) == 1:
         return digests[file]
-    return compute_identity(
-        sorted((path.relative_to(file.parent).as_posix(), digest) for path, digest in digests.items())
-    )
+    return compute_identity(sorted((path.relative_to(root).as_posix(), digest) for path, digest in digests.items()))
+
+
+def _list_imports(file: Path, root: Path) -> Iterator[Path]:
+    """The files below `root` that a file imports, at its top or in a function."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        names: list[list[str]] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            package = file.parents[node.level - 1].relative_to(root).parts if node.level else ()
+            module = node.module.split(".") if node.module else ()
+            names = [[*package, *module, alias.name] for alias in node.names]
+        for parts in names:
+            for depth in range(1, len(parts) + 1) if parts[0] not in _LIBRARIES else ():
+                path = root.joinpath(*parts[:depth])
+                yield from filter(Path.is_file, (path.with_name(f"{path.name}.py"), path / "__init__.py"))
 
 
 def _import_module(name: str) -> Any:

@@ -105,11 +105,6 @@ class SequentialTrainer:
             model = self.make(seed, values)
         with _close_after_use(model, f"{where}: close"):
             check_adaptation(model, self.rows.benchmark)
-            if self.budget.steps is not None and getattr(model, "fit", None) is None:
-                log_message(
-                    f"{where}: the model has no fit, and steps change nothing but the protocol: runs are compared with "
-                    "others of the same steps only"
-                )
             yield self._fit(model, where) if getattr(model, "fit", None) is not None else FittedModel(model)
 
     def _fit(self, model: Any, where: str) -> FittedModel:
@@ -283,9 +278,15 @@ class Evaluation:
             job.mark_trained()
             spent["fit_seconds"] = trained.seconds
             self._check_ceiling(seed, spent)
-        elif seed == self.folder.plan["seeds"][0] and len(self.folder.plan["seeds"]) > 1:
-            name = self.folder.plan["model"]["name"]
-            log_message(f"{name} has no fit: it is not trained, and each seed evaluates it as created")
+        elif not job.fold and seed == self.folder.plan["seeds"][0] and setting == next(iter(self.settings)):
+            name = f"{self.folder.plan['model']['name']} has no fit"
+            if len(self.folder.plan["seeds"]) > 1:
+                log_message(f"{name}: it is not trained, and each seed evaluates it as created")
+            if self.budget.steps is not None:
+                log_message(
+                    f"{name}, and steps change nothing but the protocol: runs are compared with others of the same "
+                    "steps only"
+                )
         watch = Stopwatch()
         for checkpoint, ready in _iterate_checkpoints(model, where, job.fold):
             check_adaptation(ready, self.benchmark)

@@ -76,8 +76,11 @@ def get_run_benchmark(run: Run) -> Benchmark:
 
 
 def compute_entry_identity(run: Run) -> str:
-    """Return the identity of a run's entry under the current scorer; raises like `get_run_benchmark`."""
-    return get_run_benchmark(run).identity(run.budget, run.steps, run.selection)
+    """Return the identity of a run's entry under the current scorer, another one for a trial on fewer rows; raises like
+    `get_run_benchmark`."""
+    limit = run.card.model.limit
+    trial = "" if limit is None else f", limit {limit}"
+    return get_run_benchmark(run).identity(run.budget, run.steps, run.selection) + trial
 
 
 def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike, selection: str | None = None) -> Score:

@@ -1,7 +1,7 @@
 """Whether a model has learnt a task in distribution. If it has not, its OOD score does not measure the shift.
 
-A result is marked as undertrained if a seed is no better on the ID rows than a constant prediction, below which a board
-does not rank (leaderboard/tables/ranking.py); or if a seed is less than half way from there to the best known ID
+A result's ID score is marked as low if a seed is no better on the ID rows than a constant prediction, below which a
+board does not rank (leaderboard/tables/ranking.py); or if a seed is less than half way from there to the best known ID
 score, and the whole interval of the gap is on the side of a loss under the shift. Without the second condition an
 algorithm that trades ID score for what holds in all domains would be marked, such as IRM on ColoredMNIST.
 """
@@ -17,7 +17,7 @@ from ..statistics.ranks import Better
 SHARE = 0.5
 """Required share of the way from a constant prediction to the best ID score."""
 
-MARK = "undertrained"
+MARK = "low ID score"
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ class Row:
     rank: the lowest and the highest rank in its confidence set; ties: the letters of its tie groups; best: the share of
     draws in which it is first; behind: its score minus that of the table's first entry (`Pairs`), None for the first
     itself; all are empty for an entry without a rank set. unranked: why it is not one of the ranked entries
-    (ranking.py) or has no rank set for another reason; empty if it has one; not_learnt: why it counts as undertrained,
-    so that its OOD score does not measure the shift; empty if it has learned the task
+    (ranking.py) or has no rank set for another reason; empty if it has one; not_learnt: why its ID score is marked as
+    low, so that its OOD score does not measure the shift; empty if it has learned the task
     (benchmarks/scoring/trained_check.py); against: its score minus the baseline's, with p_holm and verdict; worst: its
     worst group, with a selection-adjusted interval; attempts: how many entries of its team were scored in this table,
     None without a team; optimism: on the team's best entry, the expected selection bias; declared: the training data

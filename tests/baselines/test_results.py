@@ -12,7 +12,7 @@ from farshift.baselines.running import results as results_module
 from farshift.baselines.running.recorded_scores import (
     SMOKE,
     RecordedScore,
-    find_undertrained,
+    find_low_id_scores,
     make_trained_check,
     read_recorded_scores,
     rescore_recorded,
@@ -287,7 +287,7 @@ def with_seeds(one: RecordedScore, *scores: float, gap: float = 0.2) -> Recorded
 
 
 def test_what_does_not_fit_short_commands_is_marked_with_its_reason(kept):
-    marked = find_undertrained(ON_LEARNT, kept)
+    marked = find_low_id_scores(ON_LEARNT, kept)
     assert {"transformer-randomised", "transformer-alibi", "universal-transformer", "most-frequent"} <= set(marked)
     assert not {"lstm", "transformer", "gru"} & set(marked)
     assert marked["transformer-randomised"].startswith(
@@ -308,7 +308,7 @@ def test_one_seed_that_is_not_past_half_way_and_a_gap_mark_a_result(kept):
 
 
 def test_an_algorithm_that_gives_up_the_misleading_half_is_not_marked():
-    marked = find_undertrained("colored_mnist_irm/color")
+    marked = find_low_id_scores("colored_mnist_irm/color")
     assert "irm" not in marked
     assert {"iga", "most-frequent"} <= set(marked)
 
@@ -319,21 +319,21 @@ def test_all_are_marked_where_nothing_is_better_than_a_constant_answer(kept):
     rule = make_trained_check(ON_LEARNT, scores)
     assert (rule.floor, rule.best) == (0.6, 0.6)
     assert "no better than a constant prediction" in rule.reason(scores["lstm"])
-    assert find_undertrained(ON_LEARNT, scores).keys() == scores.keys()
+    assert find_low_id_scores(ON_LEARNT, scores).keys() == scores.keys()
 
 
 @pytest.mark.parametrize(("scores", "smoke"), [((0.5, 0.54), True), ((0.5, 0.56), False)])
 def test_results_are_smoke_runs_where_none_is_half_way_to_a_perfect_score(kept, scores, smoke):
     scores = {f"net {score}": with_seeds(kept["lstm"], score, gap=0.0) for score in scores}
-    marked = find_undertrained(ON_LEARNT, scores | {"most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)})
+    marked = find_low_id_scores(ON_LEARNT, scores | {"most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)})
     assert set(marked) == ({*scores, "most-frequent"} if smoke else {"most-frequent"})
     assert all(why.startswith(SMOKE) == smoke for why in marked.values())
 
 
 def test_a_task_is_hard_where_a_model_that_no_budget_shortens_is_as_good_as_the_best(kept):
     scores = {"net": with_seeds(kept["lstm"], 0.54, gap=0.0), "most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)}
-    assert find_undertrained(ON_LEARNT, scores)["net"].startswith(SMOKE)
-    assert set(find_undertrained(ON_LEARNT, scores | {"boosted-trees": scores["net"]})) == {"most-frequent"}
+    assert find_low_id_scores(ON_LEARNT, scores)["net"].startswith(SMOKE)
+    assert set(find_low_id_scores(ON_LEARNT, scores | {"boosted-trees": scores["net"]})) == {"most-frequent"}
 
 
 def test_smoke_runs_are_left_out_of_tables_and_listed_with_the_mark(command):

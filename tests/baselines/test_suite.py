@@ -74,6 +74,12 @@ def test_a_suite_is_one_run_folder_for_each_pair_and_a_line_of_scores(tmp_path: 
     assert all(on in result.stdout for on in ON)
 
 
+def test_steps_are_announced_once_as_of_no_use_for_estimators(tmp_path: Path, two: None) -> None:
+    notes = " ".join(ran(tmp_path, baselines=("knn", "naive-bayes", "mlp")).stderr.split())
+    assert notes.count("an estimator stops by its own rule") == 1
+    assert "knn, naive-bayes: an estimator stops by its own rule, and steps change nothing but the protocol" in notes
+
+
 def test_a_replica_that_fails_stops_no_other_and_is_listed_with_exit_code_1(
     tmp_path: Path, two: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

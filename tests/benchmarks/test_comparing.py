@@ -9,7 +9,7 @@ import models
 import numpy as np
 import pytest
 from farshift import FarshiftError, compare
-from farshift.benchmarks.comparison.compare import compare_in_full
+from farshift.benchmarks.comparison.compare import compare_in_full, find_leaders
 from scipy import stats
 from support import SHARED
 
@@ -80,6 +80,14 @@ def test_the_command_prints_it(runs, farshift):
 def test_runs_of_different_benchmarks_are_refused(runs):
     with pytest.raises(FarshiftError, match="these runs cannot be compared"):
         compare_in_full(runs["good"], runs["echo"])
+
+
+def test_a_trial_on_fewer_rows_is_compared_only_with_another(runs, tmp_path):
+    trial, other = (fs.evaluate(models.Adder(seed, 0.1), on=ON, seeds=1, limit=50, name=str(seed)) for seed in (1, 2))
+    with pytest.raises(FarshiftError, match=r"cannot be compared: .*, a trial on 50 rows of each part \(--limit\)"):
+        fs.compare(runs["good"], trial)
+    assert fs.compare(trial, other).seeds == {"left": 1, "right": 1}
+    assert find_leaders([runs["good"], trial]) == [False, False]
 
 
 FOLDS = ["modadd97/xi35", "modadd97/xi20"]

@@ -113,19 +113,24 @@ def test_what_is_no_option_is_refused_without_being_repeated(text, complaint):
         read_options(["api=chat", text])
 
 
-def test_the_code_of_a_model_covers_the_modules_of_its_folder_that_it_imports(tmp_path, farshift):
-    (tmp_path / "main_of_two.py").write_text(
-        "from helper_of_two import add\nimport numpy as np\ndef predict(batch):\n    return add(batch)\n"
-    )
-    (tmp_path / "unused_of_two.py").write_text("")
+@pytest.mark.parametrize("changed", ["helper_of_two.py", "parts_of_two/limits.py"])
+def test_the_code_of_a_model_covers_the_modules_beside_it_that_it_imports(tmp_path, farshift, changed):
+    for name, text in {
+        "main_of_two.py": "import numpy as np\ndef predict(batch):\n    import helper_of_two as h\n    return h.add(batch)",
+        "helper_of_two.py": "from parts_of_two.adding import add",
+        "parts_of_two/adding.py": "from .limits import MOST\ndef add(batch):\n    return (batch['a'] + batch['b']) % MOST",
+        "parts_of_two/limits.py": "MOST = 97",
+        "parts_of_two/unused.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
 
     def run() -> str:
         given = ("--on", "modadd97/xi35", "--seeds", "1", "--budget", "quick", "--out", tmp_path / "r")
         return farshift("evaluate", f"{tmp_path / 'main_of_two.py'}:predict", *given).stderr
 
-    (tmp_path / "helper_of_two.py").write_text("def add(batch):\n    return (batch['a'] + batch['b']) % 97\n")
     run()
-    (tmp_path / "unused_of_two.py").write_text("ignored = 1")
+    (tmp_path / "parts_of_two/unused.py").write_text("ignored = 1")
     assert "already has this run, finished" in run()
-    (tmp_path / "helper_of_two.py").write_text("def add(batch):\n    return batch['a']\n")
+    (tmp_path / changed).write_text((tmp_path / changed).read_text() + "\nchanged = 1")
     assert "has a finished run of another request (other model code)" in " ".join(run().split())

@@ -194,10 +194,10 @@ def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_sta
     assert (marked["strong"], marked["half way"]) == ("", "")
     assert f"less than half way from a constant prediction (0.05) to the best score ({best:.3g})" in marked["weak"]
     assert all(row.rank for row in view.rows)
-    assert any(note.startswith("undertrained: ") for note in view.notes)
+    assert any(note.startswith("low ID score: ") for note in view.notes)
     site = Site(snapshot(built))
-    assert site.pages["index.html"].render().decode().count("<small>undertrained</small>") == 1
-    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">undertrained</span>") == 1
+    assert site.pages["index.html"].render().decode().count("<small>low ID score</small>") == 1
+    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">low ID score</span>") == 1
     (weak,) = (standing.entry for standing, _ in built if standing.score.model == "weak")
     assert "is therefore not a measure of robustness" in site.pages[f"entries/{weak}.html"].render().decode()
     without = only(snapshot([entry("strong", 0.7), entry("weak", 0.1)]))
