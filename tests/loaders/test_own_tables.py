@@ -447,7 +447,11 @@ def sales(home, monkeypatch) -> Path:
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     write_csv(home / "sales.csv", [time.isoformat() for time in TIMES])
     (home / "draft.toml").write_text(DRAFT)
-    freeze(home / "draft.toml", home / "splits" / "manifests")
+    output = Heard()
+    with report_to(output):
+        freeze(home / "draft.toml", home / "splits" / "manifests")
+    early = sum(time.replace(tzinfo=None) < dt.datetime(2023, 2, 1) for time in TIMES)
+    assert f"sales/later: the rule assigns {early} rows of {len(TIMES)} to no part" in output.lines
     return home
 
 
