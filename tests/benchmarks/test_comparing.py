@@ -9,7 +9,8 @@ import models
 import numpy as np
 import pytest
 from farshift import FarshiftError, compare
-from farshift.benchmarks.comparison.compare import compare_in_full
+from farshift.benchmarks.comparison.compare import compare_in_full, find_leaders
+from farshift.benchmarks.comparison.run_measures import compute_detectable_difference, measure_gap_recovered
 from scipy import stats
 from support import SHARED
 
@@ -80,6 +81,22 @@ def test_the_command_prints_it(runs, farshift):
 def test_runs_of_different_benchmarks_are_refused(runs):
     with pytest.raises(FarshiftError, match="these runs cannot be compared"):
         compare_in_full(runs["good"], runs["echo"])
+
+
+def test_a_trial_of_few_rows_is_compared_with_trials_of_the_same_rows_only(tmp_path):
+    trial, other, complete = (
+        fs.evaluate(models.Adder, on=ON, seeds=1, limit=limit, out=tmp_path / name, name=name)
+        for name, limit in (("trial", 50), ("other", 50), ("complete", None))
+    )
+    for measure in (
+        compare,
+        lambda *two: measure_gap_recovered(*two, trial),
+        lambda *two: compute_detectable_difference(ON, two),
+    ):
+        with pytest.raises(FarshiftError, match=r"budget full, --limit 50, selection .*\(budget full, selection"):
+            measure(trial, complete)
+    assert find_leaders([trial, other, complete]) == [True, True, False]
+    assert compute_detectable_difference(ON, [trial, other])["id"]["rows"] == 50
 
 
 FOLDS = ["modadd97/xi35", "modadd97/xi20"]
