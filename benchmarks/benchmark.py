@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.canonical import compute_identity
 from ..core.draws import draw_permutation
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
-from ..core.plugins import read_all_definitions, read_family
+from ..core.plugins import copy_definition, index_definitions, read_all_definitions, read_family
 from ..loaders.acquire.source import read_categories
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
@@ -321,12 +321,12 @@ def find_benchmark(name: str) -> Benchmark:
     >>> benchmark.kind, benchmark.task.type, benchmark.task.inputs
     ('corrupted-label', 'classification', ('a', 'b'))
     """
-    known = load_benchmarks()
+    known = index_definitions("benchmarks/definitions", read_benchmarks, "benchmark")
     name = resolve_member(name, "benchmark", known)
     if name not in known:
         hint = "(for a benchmark of your own, add its folder to FARSHIFT_PATH)"
         raise UnknownName("benchmark", name, known, hint, "farshift benchmarks list")
-    return known[name]
+    return copy_definition(known[name])
 
 
 def load_suite(name: str) -> list[Benchmark]:

@@ -21,6 +21,8 @@ from .model import Task
 from .settings import MAX_TEXT
 
 _SUM_TOLERANCE = 1e-3
+_LARGEST = 1e150
+"""The largest number that a model may predict: the sum of squares of 10^8 of them is finite."""
 _NO_ROWS = (str, bytes, Mapping, Set)
 """Types with a length that are not sequences of predictions."""
 
@@ -198,6 +200,9 @@ def _parse_numbers(values: NDArray[Any], location: BatchLocation) -> NDArray[np.
     with np.errstate(over="ignore"):  # overflow in float64 gives infinity
         numbers = values.astype(np.float64)
     _check_finite(numbers, location)
+    if len(bad := np.flatnonzero(abs(numbers) > _LARGEST)):
+        why = ", too large to be scored: clip predictions to the range of the labels,"
+        raise _make_error(f"{numbers[bad[0]]:g}", location, bad, why)
     return numbers
 
 

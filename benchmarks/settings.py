@@ -19,9 +19,9 @@ MAX_TEXT = 100_000
 
 def find_name_problem(name: Any, whose: str = "the model's name") -> str:
     """Return what is wrong with the name of a model, setting or checkpoint; empty if nothing is."""
-    if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
+    if isinstance(name, str) and name.strip() and len(name) <= 100 and name.isprintable():
         return ""
-    return f"{whose} must be 1 to 100 printable characters"
+    return f"{whose} must be 1 to 100 printable characters, not spaces alone"
 
 
 Settings = Mapping[str, Mapping[str, Any]]

@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,6 +73,7 @@ def _suggest_next(error: Any, message: str) -> str:
     return f". {context.get_usage()}" if message.startswith("Got unexpected extra") else ""
 
 
+@cache
 def build_command() -> Any:
     """The command with all below it. Help is wrapped to the screen: the line breaks within a docstring's paragraphs are
     those of the source file."""

@@ -30,7 +30,13 @@ from ..loaders.freezing.freeze import Draft, PreparedSplit
 from ..loaders.split import Split, make_split
 from ..splits.rows import digest_repeated_inputs
 
-_METRICS = {"classification": "accuracy", "sequence": "exact_match", "regression": "rmse"}
+_METRICS = {
+    "classification": "accuracy",
+    "sequence": "exact_match",
+    "regression": "rmse",
+    "multilabel": "multilabel_average_precision",
+    "detection": "mean_average_precision",
+}
 _HELD_OUT = 0.1
 _TRAINED_WRONG = {"part": "train", "rows": "corrupted", "against": "true"}
 _OF_WRONG_LABELS = {
@@ -146,10 +152,12 @@ def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:
         rules.append("clean_val")
     protocol = options.get("protocol", {})
     record["protocol"] = {"selection": rules, **protocol} if isinstance(protocol, Mapping) else protocol
-    pinned = [
-        {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry for entry in metrics
-    ]
-    return record | {"task": task, "metrics": pinned}
+    if isinstance(metrics, list):
+        metrics = [
+            {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry
+            for entry in metrics
+        ]
+    return record | {"task": task, "metrics": metrics}
 
 
 def _choose_views(split: Split) -> dict[str, Any]:
@@ -176,6 +184,14 @@ def _infer_task(split: Split, task: dict[str, Any]) -> dict[str, Any]:
     if label.type not in fitting:
         of = "text" if label.type == "string" else f"of type {label.type}"
         raise BadDefinition(f"{definition.name}: the label {label.name!r} is {of}: {remedy.format(label.name)}")
+    if kind == "multilabel" and label.shape:
+        task.setdefault("classes", label.shape[0])
+        values = np.unique(split.rows[label.name].combine_chunks().flatten())
+        if len(others := values[~np.isin(values, (0, 1)) & ~np.isnan(values)]):
+            raise BadDefinition(
+                f"{definition.name}: the label {label.name!r} has {others[0]:g}: those of a multilabel task are 0, 1, "
+                "or NaN if unknown"
+            )
     task.setdefault("label", label.name)
     task.setdefault("inputs", [field.name for field in source.schema.of_role("input")])
     return _count_classes(split, task, names) if kind == "classification" else task

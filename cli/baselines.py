@@ -182,15 +182,14 @@ def baselines_results(
         rescore_recorded,
         sort_best_first,
     )
-    from ..baselines.running.results import get_results_home, list_results
-    from ..core.errors import UnknownName
+    from ..baselines.running.results import check_recorded, get_results_home, list_results
     from ..core.progress import log_message, report_progress
 
     home = get_results_home(budget)
     known = list_results(home)
     benchmarks = {benchmark for benchmark, _ in known}
-    if on and on not in benchmarks:
-        raise UnknownName("benchmark with recorded results", on, benchmarks)
+    if on:
+        check_recorded(on, benchmarks)
     stored = {name: read_recorded_scores(name, home) for name in benchmarks if on in ("", name)}
     selected = [(benchmark, name) for benchmark, name in known if benchmark in stored]
     lacking = [(benchmark, name) for benchmark, name in selected if rescore or name not in stored[benchmark]]

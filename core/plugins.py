@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 from .documents import parse_definition_text, read_text
 from .errors import BadDefinition, UnknownName, suggest_names
 from .limits import DEFINITIONS
-from .settings import read_settings
+from .settings import read_plugin_path
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -42,7 +43,7 @@ _also: ContextVar[tuple[Path, ...]] = ContextVar("_also", default=())
 
 def list_plugin_folders() -> list[Path]:
     """The package, then the folders of `FARSHIFT_PATH`, then one that is being added to."""
-    named = read_settings().path
+    named = read_plugin_path()
     for home in named:
         if not home.is_dir():
             raise BadDefinition(f"FARSHIFT_PATH names {home}, which is not a folder")
@@ -82,14 +83,20 @@ def _list_package_files(folder: str, pattern: str) -> tuple[Path, ...]:
 def find_files_by_name(folder: str, suffix: str) -> dict[str, Path]:
     """The files of `folder` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
     whose name begins with an underscore are helpers of the others, and left out."""
-    paths: dict[str, Path] = {}
-    for path in find_plugin_files(folder, f"*{suffix}"):
+    paths = dict(_name_package_files(folder, suffix))
+    for path in _find_own_files(folder, f"*{suffix}"):
         if (name := path.name.removesuffix(suffix)).startswith("_"):
             continue
         if name in paths and not path.samefile(paths[name]):
             raise BadDefinition(f"{path} and {paths[name]} have the same name: rename one")
         paths.setdefault(name, path)
     return paths
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _name_package_files(folder: str, suffix: str) -> dict[str, Path]:
+    files = {path.name.removesuffix(suffix): path for path in _list_package_files(folder, f"*{suffix}")}
+    return {name: path for name, path in files.items() if not name.startswith("_")}
 
 
 def read_definition(path: Path, model: type[M]) -> M:
@@ -110,13 +117,17 @@ def validate_record(record: dict[str, Any], path: Path, model: type[M]) -> M:
     try:
         return model.model_validate(record)
     except ValidationError as error:
-        wrong = "; ".join(describe_problem(item, model) for item in error.errors())
+        wrong = "; ".join(dict.fromkeys(describe_problem(item, model) for item in error.errors()))
         raise BadDefinition(f"{path}: {wrong}") from error
+
+
+_FORMS = {"model_type": "a table, { .. }", "dict_type": "a table, { .. }", "list_type": "a list, [ .. ]"}
 
 
 def describe_problem(item: Any, model: type[BaseModel]) -> str:
     """A problem of pydantic's in a draft's own words."""
-    where, keys = ".".join(map(str, item["loc"])), [str(key) for key in item["loc"]]
+    keys = [key for key in map(str, item["loc"]) if "[" not in key]  # without the members of a union
+    where = ".".join(keys)
     fields = model.model_fields
     for key in keys[:-1]:  # of a table in the table, if that is a model too
         kind = fields[key].annotation if key in fields else None
@@ -125,7 +136,9 @@ def describe_problem(item: Any, model: type[BaseModel]) -> str:
         return f"{where}: no such key{f': {suggest_names(keys[-1], fields)}' if fields else ''}"
     if item["type"] == "string_pattern_mismatch" and keys[-1] in fields and fields[keys[-1]].description:
         return f"{where} = {item['input']!r}: use {fields[keys[-1]].description}"
-    return f"{where}: {item['msg']}"
+    if item["type"] in _FORMS:
+        return f"{where} = {reprlib.repr(item['input'])}: write {_FORMS[item['type']]}"
+    return f"{where}: {item['msg'].removeprefix('Value error, ')}".removeprefix(": ")
 
 
 def load_module(folder: str, name: str, what: str) -> ModuleType:
@@ -166,14 +179,19 @@ N = TypeVar("N", bound=NamedDefinition)
 
 def read_all_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
     """Every definition of `folder`, by name, sorted; `BadDefinition` where two have the same name. `read` gives the one
-    definition of a file, or the many of a family. The package's are read once a process; each call gets copies, so that
-    what a definition remembers of manifests and data is as old as the call."""
-    package = {name: _copy(definition) for name, definition in _read_package_definitions(folder, read, what).items()}
-    every = _add_definitions(dict(package), _find_own_files(folder, "*.toml"), read, what)
-    return package if len(every) == len(package) else dict(sorted(every.items()))
+    definition of a file, or the many of a family. Each call gets copies, so that what a definition remembers of
+    manifests and data is as old as the call."""
+    return {name: copy_definition(shared) for name, shared in sorted(index_definitions(folder, read, what).items())}
 
 
-def _copy(definition: N) -> N:
+def index_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
+    """As `read_all_definitions`, in any order and shared by all calls: to look a name up, and copy what it names. The
+    package's are read once a process."""
+    package = _read_package_definitions(folder, read, what)
+    return _add_definitions(dict(package), _find_own_files(folder, "*.toml"), read, what)
+
+
+def copy_definition(definition: N) -> N:
     """As `copy.copy` would, a hundred times as fast."""
     copied = object.__new__(type(definition))
     vars(copied).update(vars(definition))
@@ -182,7 +200,7 @@ def _copy(definition: N) -> N:
 
 @lru_cache(maxsize=REMEMBERED)
 def _read_package_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
-    return dict(sorted(_add_definitions({}, _list_package_files(folder, "*.toml"), read, what).items()))
+    return _add_definitions({}, _list_package_files(folder, "*.toml"), read, what)
 
 
 def _add_definitions(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Protocol
 
-MINUTE = 60.0
+SOON, MINUTE = 2.0, 60.0
 
 
 class Reporter(Protocol):
@@ -49,20 +49,24 @@ def log_message(text: str) -> None:
 
 @contextmanager
 def repeat_message(describe: Callable[[float], str]) -> Iterator[None]:
-    """While the context lasts, report a line each minute: what `describe` makes of the seconds since it began."""
+    """While the context lasts, report a line soon and then each minute: what `describe` makes of the seconds that
+    passed."""
     began = time.monotonic()
-    with run_every(MINUTE, lambda: log_message(describe(time.monotonic() - began))):
+    with run_every(MINUTE, lambda: log_message(describe(time.monotonic() - began)), first=SOON):
         yield
 
 
 @contextmanager
-def run_every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """While the context lasts, call `act` again and again in a thread, `seconds` after it returned."""
+def run_every(seconds: float, act: Callable[[], None], first: float | None = None) -> Iterator[None]:
+    """While the context lasts, call `act` again and again in a thread, `seconds` after it returned, and before that
+    `first` seconds after it began."""
     ended = Event()
 
     def repeat() -> None:
-        while not ended.wait(seconds):
+        wait = seconds if first is None else first
+        while not ended.wait(wait):
             act()
+            wait = seconds
 
     thread = Thread(target=repeat, daemon=True)
     thread.start()

@@ -39,7 +39,7 @@ class TransientError(Exception):
 
 def is_retryable(status: int) -> bool:
     """Whether another try may get another status: the server was late, busy or broken."""
-    return status in (408, 425, 429) or 500 <= status <= 599
+    return status in (408, 425, 429) or (500 <= status <= 599 and status != 501)
 
 
 def compute_backoff(failures: int, server_delay: float | None = None) -> float:

@@ -31,14 +31,14 @@ class Settings:
 
 def read_settings() -> Settings:
     """The settings as the environment has them now."""
-    text = {field.name: os.environ.get(f"FARSHIFT_{field.name.upper()}", "").strip() for field in fields(Settings)}
+    text = {field.name: _read_variable(field.name) for field in fields(Settings)}
     cache_home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     data_home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Settings(
         cache=Path(text["cache"] or f"{cache_home}/farshift").expanduser(),
         cache_limit=text["cache_limit"],
         home=Path(text["home"] or f"{data_home}/farshift").expanduser(),
-        path=_split_folders(text["path"]),
+        path=read_plugin_path(),
         mirrors=_split_folders(text["mirrors"]),
         github=text["github"].rstrip("/") or "https://github.com",
         offline=text["offline"] not in ("", "0"),
@@ -49,6 +49,15 @@ def read_settings() -> Settings:
         board_store=text["board_store"],
         debug=text["debug"] not in ("", "0"),
     )
+
+
+def read_plugin_path() -> list[Path]:
+    """The folders that `FARSHIFT_PATH` names; asked for at every name that is looked up."""
+    return _split_folders(_read_variable("path"))
+
+
+def _read_variable(name: str) -> str:
+    return os.environ.get(f"FARSHIFT_{name.upper()}", "").strip()
 
 
 def _split_folders(text: str) -> list[Path]:

@@ -66,9 +66,10 @@ def escape_untrusted_json(text: str) -> str:
 
 
 def _escape(text: str, allowed: str, escape: Callable[[str], str]) -> str:
-    if text.isprintable():
-        return text
-    return "".join(char if char in allowed or _is_harmless(char) else escape(char) for char in text)
+    def escape_match(match: re.Match[str]) -> str:
+        return match[0] if match[0] in allowed or _is_harmless(match[0]) else escape(match[0])
+
+    return re.sub("[^ -~]", escape_match, text)
 
 
 def _is_harmless(character: str) -> bool:

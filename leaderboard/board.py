@@ -153,6 +153,7 @@ class Board(BoardView):
             if self._lock_depth:
                 yield
                 return
+            self.ledger.store.require_writable()
             with hold_lock(self.path / "board", str(self.path)), self.ledger.store.lock_across_machines():
                 if (self.path / INCOMING).is_dir():
                     # Complete or roll back unfinished commits, in the folder and in the object store.

@@ -93,6 +93,15 @@ def find_rule(name: str) -> Rule:
     return known[name]
 
 
+def find_rule_title(name: str) -> str:
+    """Return the first sentence of a rule's description, without a look at the catalogue; `UnknownName` if there is
+    none."""
+    known = _find_rule_functions()
+    if name not in known:
+        raise UnknownName("rule", name, known)
+    return _describe_rule(name, known[name], (), {}).title
+
+
 def format_example(rule: Rule) -> list[str]:
     """Return the lines of a definition that shows the rule's use; empty if there is none."""
     return [f"{name} = {write_inline(value)}" for name, value in rule.example.items()]

@@ -19,7 +19,7 @@ from farshift.baselines.running.recorded_scores import CONSTANT, RecordedScore, 
 from farshift.baselines.running.results import get_recipe_name
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.derived.robustness import Point, fit_line
-from farshift.benchmarks.listing import benchmarks as list_benchmarks
+from farshift.benchmarks.listing import benchmarks
 from farshift.benchmarks.statistics.interval import Interval
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table
@@ -235,6 +235,9 @@ def _render_cifar(scores: Scores) -> str:
         for depth, score in known.items()
     ]
     return format_table(("network", "published", "ID", "OOD", "gap", "mCE"), rows)
+
+
+list_benchmarks = cache(benchmarks)  # a page asks for it at every table
 
 
 def _render_tables(

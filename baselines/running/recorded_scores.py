@@ -27,8 +27,8 @@ from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KIND_WORDS, KINDS
-from ..recipe import load_recipes
-from .results import HOME, digest_result, find_recorded_run, get_recipe_name, get_results_home
+from ..recipe import find_plugin_files, read_recipe
+from .results import HOME, check_recorded, digest_result, find_recorded_run, get_recipe_name, get_results_home
 from .results import list_results as recorded_results
 
 _ESTIMATES = ("id", "ood", "gap")
@@ -111,7 +111,7 @@ def results(
     scores it again).
 
     search: words that must all occur in a result's benchmark, its kind of shift, its title, its baseline or its metric.
-    on: a benchmark. budget: `quick` or `full`. Raises `UnknownName` for a benchmark without recorded results, or an
+    on: a benchmark. budget: `quick` or `full`. Raises `FarshiftError` for a benchmark without recorded results, or an
     unknown baseline, kind or budget.
 
     >>> import farshift as fs
@@ -121,7 +121,8 @@ def results(
     """
     home = get_results_home(budget)
     known = recorded_results(home)
-    check_known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    if on is not None:
+        check_recorded(on, {benchmark for benchmark, _ in known})
     check_known_name("baseline with recorded results", baseline, {name for _, name in known})
     check_known_name("kind of shift", kind, KINDS)
     matches = []
@@ -212,10 +213,11 @@ def find_low_id_scores(benchmark: str, known_scores: Mapping[str, RecordedScore]
         return {}
     perfect, sign = (replace(rule, best=1.0), 1) if rule.better == "higher" else (replace(rule, best=0.0), -1)
     far = find_benchmark(benchmark).metrics[0].bounds == (0, 1) and sign * rule.best < sign * perfect.least
+    recipes = find_plugin_files("recipes") if far else {}
     if far and not any(
         sign * (score.id.high if sign > 0 else score.id.low) >= sign * rule.best
         for name, score in scores.items()
-        if name != CONSTANT and (recipe := load_recipes().get(get_recipe_name(name))) and recipe.estimator
+        if name != CONSTANT and (file := recipes.get(get_recipe_name(name))) and read_recipe(file).estimator
     ):
         why = f"no recorded ID score is half way from a constant prediction to a perfect one ({perfect.least:.3g})"
         return dict.fromkeys(sorted(scores), f"{SMOKE}: {why}")

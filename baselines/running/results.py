@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...benchmarks.answers import Answers
-from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
 from ...benchmarks.harness.evaluate import ONLY, list_predicted_inputs, write_recorded_run
 from ...benchmarks.model import Budget
 from ...benchmarks.model_inputs.load import load_model_inputs
@@ -56,6 +57,15 @@ def get_result_path(home: Path, benchmark: str, name: str) -> Path:
 def list_results(home: Path = HOME) -> list[tuple[str, str]]:
     """(benchmark, baseline) of every recorded result, sorted."""
     return sorted((path.parent.name.replace("__", "/"), path.stem) for path in home.glob("*/*.parquet"))
+
+
+def check_recorded(benchmark: str, known: Collection[str], under: str = "") -> None:
+    """Raise `UnknownName` for a benchmark that does not exist, `FarshiftError` for one without recorded results."""
+    if benchmark in known:
+        return
+    if benchmark in load_benchmarks():
+        raise FarshiftError(f"{benchmark} has no recorded results{under}: train a baseline on it by farshift run")
+    raise UnknownName(f"benchmark with recorded results{under}", benchmark, known)
 
 
 def get_recipe_name(name: str) -> str:
@@ -162,7 +172,7 @@ def find_recorded_run(benchmark: str, name: str, home: Path | None = None, *, bu
     """Return the recorded run of the baseline `name` on a benchmark under a budget, `quick` or `full`, as a run folder
     in the cache. home: the folder of results, by default the package's own.
 
-    Raises `UnknownName` for an unknown result or benchmark, `BadRun` if it is for another version of the benchmark.
+    Raises `FarshiftError` for an unknown result or benchmark, `BadRun` if it is for another version of the benchmark.
 
     >>> import farshift as fs
     >>> fs.baseline("modadd97/xi35", "quadratic-mlp").model
@@ -175,8 +185,7 @@ def find_recorded_run(benchmark: str, name: str, home: Path | None = None, *, bu
     under = "" if budget == BUDGETS[0] else f" under the budget {budget}"
     available = list_results(home)
     known = {entry_name for on, entry_name in available if on == benchmark}
-    if not known:
-        raise UnknownName(f"benchmark with recorded baselines{under}", benchmark, {on for on, _ in available})
+    check_recorded(benchmark, {on for on, _ in available}, under)
     if name not in known:
         raise UnknownName(f"recorded baseline on {benchmark}{under}", name, known)
     file, card = get_result_path(home, benchmark, name), read_result_card(benchmark, name, home)

@@ -67,9 +67,9 @@ class EstimatorModel:
         sort = _SORTS.get(task.type)
         given = _get_estimator_type(estimator)
         if sort is None or given not in (sort, None):
-            raise ModelError(
-                f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, but this is a {task.type} task"
-            )
+            advice = f"use a {sort}" if sort else "write a class whose predict returns what docs/evaluate.md says"
+            what = f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}"
+            raise ModelError(f"{what}, but this is a {task.type} task: {advice}")
         self.estimator, self.task = estimator, task
         own, request = hasattr(estimator, "images"), InputFormat.of(estimator)
         self.forms = InputFormat(request.images if own else SIDE, request.audio, not own)

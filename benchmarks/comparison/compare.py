@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.listings import render_table, to_data_frame
+from ...core.text import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..runs.run import Run, read_run
@@ -125,7 +126,7 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
 
 
 def _read_pair(left: Run | Path | str, right: Run | Path | str) -> Pair:
-    """Read both runs; raises `FarshiftError` unless they have the same entry identity and rows."""
+    """Read both runs; raises `FarshiftError` unless they have the same entry identity."""
     a, b = read_related_runs([left, right])
     return Side(a), Side(b)
 
@@ -136,27 +137,22 @@ def read_runs(runs: Runs) -> list[Run]:
 
 
 def read_related_runs(runs: Runs) -> list[Run]:
-    """Read the runs; raises `FarshiftError` unless they all have the same entry identity and rows."""
+    """Read the runs; raises `FarshiftError` unless they all have the same entry identity."""
     read = read_runs(runs)
     for other in read[1:]:
-        if compute_protocol(other) != compute_protocol(read[0]):
+        if compute_entry_identity(other) != compute_entry_identity(read[0]):
             raise FarshiftError(f"these runs cannot be compared: {describe_run(read[0])}, {describe_run(other)}")
     return read
 
 
-def compute_protocol(run: Run) -> tuple[str, int | None]:
-    """Return what compared runs have in common: their entry identity, and the rows of a trial (`limit`)."""
-    return compute_entry_identity(run), run.card.model.limit
-
-
 def describe_run(run: Run) -> str:
     """Describe a run's benchmark and protocol, for messages about runs that cannot be compared."""
-    limit = run.card.model.limit
     steps = "" if run.steps is None else f", {run.steps} steps"
-    rows = "" if limit is None else f", --limit {limit}"
+    limit = run.card.model.limit
+    trial = "" if limit is None else f", a trial on {format_count(limit, 'row')} of each part (--limit)"
     return (
-        f"{run.model} is on {run.benchmark} (budget {run.budget}{steps}{rows}, selection rule {run.selection}, "
-        f"identity {run.entry_identity[:12]}..)"
+        f"{run.model} is on {run.benchmark} (budget {run.budget}{steps}, selection rule {run.selection}, "
+        f"identity {run.entry_identity[:12]}..{trial})"
     )
 
 
@@ -324,17 +320,17 @@ def _compare_by_group(pair: Pair) -> dict[str, dict[str, Any]]:
 
 
 def find_leaders(runs: Runs) -> list[bool]:
-    """Return for each run whether it has the best OOD score among the runs with its entry identity and rows, or does
-    not differ significantly from the best.
+    """Return for each run whether it has the best OOD score among the runs with its entry identity, or does not differ
+    significantly from the best.
 
     The test is max-t over all pairs at 5 %, on the joint cluster-robust covariance of the scores on the same rows. A
     run that cannot be compared with any other, or whose score has no known variance, gets False."""
     sides = [Side(run) for run in read_runs(runs)]
-    by_protocol: dict[tuple[str, int | None], list[int]] = {}
+    by_identity: dict[str, list[int]] = {}
     for index, side in enumerate(sides):
-        by_protocol.setdefault(compute_protocol(side.run), []).append(index)
+        by_identity.setdefault(compute_entry_identity(side.run), []).append(index)
     leads = [False] * len(sides)
-    for (identity, _), indices in by_protocol.items():
+    for identity, indices in by_identity.items():
         samples = {index: sides[index].sample("ood") for index in indices} if len(indices) > 1 else {}
         known = [index for index, sample in samples.items() if isfinite(sample.spread().variance)]
         if len(known) < 2:

@@ -14,13 +14,13 @@ from ..derived.recovered import compute_gap_recovered_on_rows
 from ..derived.robustness import Point, fit_line
 from ..derived.robustness import compute_effective_robustness as above_line
 from ..runs.run import Run
-from ..scoring.score import get_run_benchmark
+from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..statistics.clusters import describe_clusters, encode_clusters, make_clustering
 from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
 from ..statistics.interval import Estimate, NotAvailable, estimate_mean
 from ..statistics.variance_estimate import LEVEL, compute_average
 from ..statistics.variation import estimate_variation
-from .compare import VIEWS, Runs, Side, compute_protocol, describe_run, read_related_runs, read_runs
+from .compare import VIEWS, Runs, Side, describe_run, read_related_runs, read_runs
 
 SHARES = ("accuracy", "exact_match")
 """Metrics that are the share of correct rows, so that the assumed disagreement of two entries applies."""
@@ -198,7 +198,7 @@ def _check_comparable(name: str, runs: list[Run]) -> None:
     if len(runs) == 1:
         raise FarshiftError("one run is not enough to measure differences: name two or more, or none to assume a rate")
     for run in runs:
-        if run.benchmark != name or compute_protocol(run) != compute_protocol(runs[0]):
+        if run.benchmark != name or compute_entry_identity(run) != compute_entry_identity(runs[0]):
             raise FarshiftError(
                 f"these runs are not all on {name} with one protocol: {describe_run(runs[0])}, {describe_run(run)}"
             )

@@ -27,7 +27,7 @@ from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError, ModelError
 from ...loaders.batching.input_format import InputFormat
 from ..answers import TOLERANCE, Answers, compute_shortfall, find_differences
-from ..benchmark import Benchmark
+from ..benchmark import Benchmark, find_benchmark
 from ..model import Budget, Columns, Model, Task
 from ..model_inputs.load import load_model_inputs
 from ..model_inputs.rows import ModelRows
@@ -47,17 +47,22 @@ ALL = slice(None)
 
 
 def check_model(
-    model: Any, task: Benchmark | Task, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
+    model: Any,
+    task: str | Benchmark | Task,
+    *,
+    seed: int = 0,
+    batch: Columns | None = None,
+    prompt: Prompt | None = None,
 ) -> None:
     """Check a model against its contract; `ModelError` lists all problems, one per line.
 
-    task: a benchmark, of which 64 training rows and the prompt are used; or inputs and a label alone, with a batch.
+    task: a benchmark or its name, of which 64 training rows and the prompt are used; or a task alone, with a batch.
     batch: the rows to predict, by input, first axis the row. A model with `fit` is trained on the same rows, and needs
       their label among the columns. For prediction a model receives the inputs only.
     prompt: the prompt for a language model.
 
     >>> import farshift as fs
-    >>> fs.check_model(fs.predictor(lambda batch: (batch["a"] + batch["b"]) % 97), fs.benchmark("modadd97/xi35"))
+    >>> fs.check_model(fs.predictor(lambda batch: (batch["a"] + batch["b"]) % 97), "modadd97/xi35")
     """
     problems: list[str] = []
     for _, check in checks(model, task, seed=seed, batch=batch, prompt=prompt):
@@ -71,12 +76,18 @@ def check_model(
 
 
 def checks(
-    model: Any, task: Benchmark | Task, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
+    model: Any,
+    task: str | Benchmark | Task,
+    *,
+    seed: int = 0,
+    batch: Columns | None = None,
+    prompt: Prompt | None = None,
 ) -> list[tuple[str, Callable[[], None]]]:
     """Return the checks of `check_model` as (name, function) pairs for a test runner; a function raises `ModelError`.
 
     No model is made before the first function is called; the checks that only predict share a trained model.
     """
+    task = find_benchmark(task) if isinstance(task, str) else task
     if isinstance(task, Benchmark):
         inputs = load_model_inputs(task)
         task, prompt = task.task, prompt or inputs.prompt

@@ -110,7 +110,7 @@ def evaluate(
     with wrap_user_errors(f"reading the model, a {type(model).__name__},"):
         make = make_factory(model, benchmark.task, device, model_inputs.prompt)
         card: dict[str, Any] = {
-            "name": name or get_model_name(model),
+            "name": get_model_name(model) if name is None else name,
             "kind": "own",
             "code": code
             or (own if isinstance(own := getattr(model, "code", None), str) else "")

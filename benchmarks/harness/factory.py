@@ -49,7 +49,7 @@ def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | N
         return ready
 
     if not callable(model) and not hasattr(model, "predict") and adapt_model(model, task, 0) is None:
-        raise ModelError(f"a {type(model).__name__} is not a model: it has no predict and is not a factory")
+        raise ModelError(f"the model is of type {type(model).__name__}: it has no predict and cannot be called")
     return make
 
 

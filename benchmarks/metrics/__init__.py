@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition, FarshiftError
-from ...core.plugins import load_module
+from ...core.plugins import describe_problem, load_module
 from ..answers import Answers
 from ..model import Columns, Task
 from ._base import State as State
@@ -153,7 +153,7 @@ def _parse_options(metric_module: ModuleType, name: str, options: Mapping[str, A
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}".lstrip(": ") for item in error.errors())
+        wrong = "; ".join(describe_problem(item, model) for item in error.errors())
         raise BadDefinition(f"options of metric {name}: {wrong}") from error
 
 

@@ -76,8 +76,11 @@ def get_run_benchmark(run: Run) -> Benchmark:
 
 
 def compute_entry_identity(run: Run) -> str:
-    """Return the identity of a run's entry under the current scorer; raises like `get_run_benchmark`."""
-    return get_run_benchmark(run).identity(run.budget, run.steps, run.selection)
+    """Return the identity of a run's entry under the current scorer, another one for a trial on fewer rows; raises like
+    `get_run_benchmark`."""
+    limit = run.card.model.limit
+    trial = "" if limit is None else f", limit {limit}"
+    return get_run_benchmark(run).identity(run.budget, run.steps, run.selection) + trial
 
 
 def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike, selection: str | None = None) -> Score:
@@ -142,10 +145,8 @@ def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
     """Raise `BadRun` if a score that entries are compared by is undefined."""
     for name, estimate in estimates.items():
         if not estimate.defined:
-            raise BadRun(
-                f"{metric.name} is not defined on the view {name}: a row has no answer, answers are too large, or "
-                "the rows are too few or do not vary"
-            )
+            why = estimate.why or "the rows are too few or do not vary"
+            raise BadRun(f"{metric.name} is not defined on the view {name}: {why}")
 
 
 def _score_secondary(views: dict[str, AnsweredRows], metric: Metric) -> ViewScores:

@@ -7,6 +7,7 @@ they are on the disk.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -146,6 +147,7 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """A connection in a transaction that excludes other writers (PostgreSQL: if it locks a table). Its changes are
         on the disk when the context ends, whatever the server's default is."""
+        self.require_writable()
         # SQLite lets waiting writers poll at growing intervals: one of twenty threads could wait for seconds while
         # others overtake it.
         if not self._writes.acquire(timeout=WAIT):
@@ -202,6 +204,13 @@ class Store:
                 if inspect(connection).has_table(RECORDS.name):
                     return
         raise FarshiftError(f"the ledger in {self.name} is missing: restore it")
+
+    def require_writable(self) -> None:
+        """Raise `FarshiftError` if this user may only read the database's file."""
+        file = Path(str(self.url.database))
+        paths = (file.parent, file) if self.dialect == "sqlite" else ()
+        if not all(os.access(path, os.W_OK) for path in paths if path.exists()):
+            raise FarshiftError(f"{file} may only be read by this user: repeat the command as the board's owner")
 
     def close(self) -> None:
         """Close all connections."""

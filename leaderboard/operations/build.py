@@ -19,10 +19,9 @@ from ...core.progress import report_progress
 from ...core.text import format_count
 from ..board import Board
 from ..entries import read_valid_entries
-from ..publish.site import SITE, Site, write_site
+from ..publish.site import build_site
 from ..settings import write_baselines
 from ..submission.pack import pack_runs
-from ..tables.snapshot import take_snapshot
 from .submit import declare_references, submit_runs
 from .verify import verify_board
 
@@ -89,7 +88,7 @@ def build(
         report_progress("entering runs", done, len(runs))
     declare_references(board, names)  # as references all of them are ranked, although they have the same team
     verification = verify_board(board)
-    page = write_site(Site(take_snapshot(board), board), folder / SITE)
+    page = build_site(board)
     entries = len(board.standings())
     return BuildReport(folder, page, new, len(names) - new, sorted(left_out), entries, list(verification.differences))
 

@@ -11,7 +11,7 @@ from typing import Any
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
-from ...splits.rule_docs import find_rule
+from ...splits.rule_docs import find_rule_title
 from ..tables.snapshot import Snapshot
 from ..tables.table import Table
 from .entries import is_naive
@@ -107,7 +107,7 @@ def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
     """Return what a rule does, in a sentence with the values of the parameters that it names, and those of others
     after it; lists and tables are on the split's page."""
     try:
-        title = find_rule(name).title
+        title = find_rule_title(name)
     except FarshiftError:
         return f"{name}: a rule that this version of Farshift does not know"
     short = {key: value for key, value in sorted(parameters.items()) if isinstance(value, str | int | float)}

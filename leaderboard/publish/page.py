@@ -48,13 +48,14 @@ LINKS = (
 
 @dataclass(frozen=True)
 class Frame:
-    """What the pages of a site share. paths: all files of the site.
+    """What the pages of a site share. paths: all files of the site; files: where the board's files are, as in `Site`.
 
     Of the board, the frame around a page shows only the name. So a new record changes few pages, and browsers keep the
     others cached by their entity tags."""
 
     board: Snapshot
     paths: frozenset[str]
+    files: str | None = None
 
     @property
     def links(self) -> list[tuple[str, str]]:

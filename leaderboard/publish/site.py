@@ -37,16 +37,20 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 def build_site(board: BoardView, out: Path | str | None = None) -> Path:
     """Write the pages of a board to `out` (its `site/` by default). Returns the path of the index."""
     get_environment()  # report a missing package before rows are read
-    return write_site(Site(take_snapshot(board), board), Path(out) if out is not None else board.path / SITE)
+    own = board.path / SITE
+    where = own if out is None else Path(out)
+    files = "../" if where.resolve() == own.resolve() else None
+    return write_site(Site(take_snapshot(board), board, files), where)
 
 
 @dataclass(frozen=True)
 class Site:
     """The data of a board's pages. view: the board of the snapshot; None for a snapshot alone, which has no pages about
-    the ledger."""
+    the ledger. files: the relative path from the pages to the board's files; None if they are not beside them."""
 
     snapshot: Snapshot
     view: BoardView | None = None
+    files: str | None = None
 
     @cached_property
     def records(self) -> list[Record]:
@@ -71,7 +75,7 @@ class Site:
             *ledger.list_pages(board, self.records, self.key),
         ]
         assets = [*_list_assets(), *_list_downloads(board)]
-        frame = Frame(board, frozenset([page.path for page in pages] + [asset.path for asset in assets]))
+        frame = Frame(board, frozenset([page.path for page in pages] + [asset.path for asset in assets]), self.files)
         files: list[Page | Asset] = [*assets, *(replace(page, frame=frame) for page in pages)]
         return {item.path: item for item in sorted(files, key=lambda item: item.path)}
 

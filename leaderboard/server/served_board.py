@@ -76,7 +76,7 @@ class RenderedBoard:
 
     def __init__(self, history: History, view: Board, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
-        site = Site(snapshot, view)
+        site = Site(snapshot, view, files="")
         self.frame, self._files = site.frame, site.pages
         self._bodies: dict[str, ResponseBody] = {}
         self._lock = RLock()

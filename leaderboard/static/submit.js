@@ -29,7 +29,7 @@
     problems.hidden = !found.length;
     lines.replaceChildren(...found.map((one) => {
       const line = document.createElement("li");
-      const place = [one.file, one.column && "column " + one.column, one.row && "row " + one.row].filter(Boolean).join(", ");
+      const place = [one.file, one.column && (one.file.endsWith(".parquet") ? "column " : "key ") + one.column, one.row && "row " + one.row].filter(Boolean).join(", ");
       const strong = document.createElement("strong"), name = document.createElement("code"), remedy = document.createElement("em");
       strong.textContent = place;
       name.textContent = one.name;

@@ -10,6 +10,7 @@ from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, Unavailable, get_first_line
 from ...core.files import is_offline
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
+from ...loaders.files.http import open_client
 from ..validation.problem import format_untrusted
 
 CONNECT, SILENCE = 10.0, 120.0
@@ -65,13 +66,9 @@ def send(
 
     if is_offline():
         raise Unavailable(f"{url} was not contacted: FARSHIFT_OFFLINE is set")
-    timeout = httpx2.Timeout(SILENCE, connect=CONNECT)
-    sent = {"User-Agent": "farshift", **(headers or {})}
+    options: dict[str, Any] = {"timeout": httpx2.Timeout(SILENCE, connect=CONNECT), "follow_redirects": False}
     try:
-        with (
-            httpx2.Client(timeout=timeout) as client,
-            client.stream(method, url, content=content, headers=sent) as response,
-        ):
+        with open_client().stream(method, url, content=content, headers=headers, **options) as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece

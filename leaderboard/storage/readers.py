@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...core.documents import read_toml
-from ...core.errors import BadData, FarshiftError, Unavailable
+from ...core.errors import BadData, BadDefinition, FarshiftError, Unavailable
 from ...core.files import write_atomically
 from ...core.progress import log_message
 from ..board import Board
@@ -72,7 +72,10 @@ class UrlReader(ExportReader):
         self.location, self.address, self.path = url, url.rstrip("/"), folder
         self._fetched = 0
         self._fetch(CARD)
-        self.card = read_toml(folder / CARD)
+        try:
+            self.card = read_toml(folder / CARD)
+        except BadDefinition as error:
+            raise BadData(f"{url} is not a Farshift board: {self.address}/{CARD} is not a board's card") from error
 
     def read(self) -> tuple[list[Record], list[str]]:
         if not (self.path / LEDGER).is_file():
@@ -91,7 +94,8 @@ class UrlReader(ExportReader):
     def _fetch(self, name: str) -> None:
         answer = fetch(f"{self.address}/{name}", LIMITS.get(name, SUBMISSION_BYTES))
         if answer.status != 200:
-            raise Unavailable(f"{answer.url}: the server answered {answer.status}")
+            missing = f"{self.location} is not a Farshift board: " if name == CARD else ""
+            raise Unavailable(f"{missing}{answer.url}: the server answered {answer.status}")
         self._fetched += len(answer.content)
         if self._fetched > MAX_FETCHED:
             raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")

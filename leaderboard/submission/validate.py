@@ -195,7 +195,8 @@ def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark]) -> Benchmark:
     """The benchmark of a run, if this version scores it."""
     name, stated = run.card.benchmark.name, run.entry_identity
     if name not in known:
-        raise FileRejected.because("benchmark-unknown", str(UnknownName("benchmark", name, known)), "benchmark.name")
+        unknown = UnknownName("benchmark", name, known, listed="farshift benchmarks list")
+        raise FileRejected.because("benchmark-unknown", str(unknown), "benchmark.name")
     benchmark = known[name]
     try:
         benchmark.rule(run.selection)

@@ -18,8 +18,8 @@ UNKNOWN = "unknown"
 
 
 def _require_line(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be printable characters on one line")
+    if not text.isprintable() or text.isspace():
+        raise ValueError("must be printable characters on one line, not spaces alone")
     return text
 
 

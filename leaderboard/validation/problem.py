@@ -37,7 +37,7 @@ REMEDIES = {
     "run-value": _AGAIN,
     "run-limited": "evaluate without --limit",
     "benchmark-unlisted": "pack the runs on other benchmarks without it, or ask the board's operator",
-    "benchmark-unknown": "if it is your own, the board needs its definition too (FARSHIFT_PATH)",
+    "benchmark-unknown": "if it is your own, set FARSHIFT_PATH to the folder of its definition, also on the board",
     "selection-unknown": "evaluate with a rule that the protocol allows",
     "identity-other": "run it again with this version",
     "digest-differs": _PACK,
@@ -81,8 +81,9 @@ class Problem:
     row: str = ""
 
     def __str__(self) -> str:
-        places = (("column", self.column), ("row", self.row))
-        where = ", ".join([self.file, *(f"{kind} {value}" for kind, value in places if value)])
+        kind = "column" if self.file.endswith(".parquet") else "key"
+        places = ((kind, self.column), ("row", self.row))
+        where = ", ".join([self.file, *(f"{what} {value}" for what, value in places if value)])
         return f"{where}: {self.what} ({self.remedy})"
 
 

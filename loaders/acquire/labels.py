@@ -67,7 +67,8 @@ def infer_task(label: Field, values: pa.ChunkedArray, names: Collection[str] = (
     if label.type == "int64" and len(values):
         return _infer_task_of_integers(label.name, values)
     if not kind:
-        return LabelTask("", 0, f"a label of type {label.type}: set benchmark = {{ task = {{ type = .. }} }}")
+        several = '"multilabel"' if label.item == "int64" and len(label.shape) == 1 else ".."
+        return LabelTask("", 0, f"a label of type {label.type}: set benchmark = {{ task = {{ type = {several} }} }}")
     return LabelTask(kind, 2 if kind == "classification" else 0, why)
 
 

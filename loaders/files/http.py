@@ -29,7 +29,7 @@ def request_file(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Respon
     if is_offline():
         raise Unavailable(f"{url} was not requested: FARSHIFT_OFFLINE is set")
     try:
-        client = _open_client()
+        client = open_client()
     except (ValueError, ImportError, OSError) as error:  # invalid proxies or certificates in the environment
         raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
     try:
@@ -52,7 +52,7 @@ def request_file(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Respon
         raise TransientError(str(error) or type(error).__name__) from error
 
 
-def _open_client() -> httpx2.Client:
+def open_client() -> httpx2.Client:
     """The connections of this process: a forked process must not use its parent's."""
     import httpx2
 

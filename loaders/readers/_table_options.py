@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...core.errors import BadDefinition, suggest_names
+from ...core.errors import BadDefinition
+from ...core.plugins import describe_problem
 from ..files.patterns import PathPattern, choose_paths
 
 Value = bool | int | float | str
@@ -52,12 +53,7 @@ class ReaderOptions(BaseModel):
         try:
             return cls(**options)
         except ValidationError as error:
-            first = error.errors()[0]
-            at = ".".join(map(str, first["loc"]))
-            complaint = f"option {at}: {first['msg']}"
-            if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-                complaint = f"no option named {at!r}: {suggest_names(at, cls.model_fields)}"
-            raise BadDefinition(f"{cls.READER}: {complaint}") from error
+            raise BadDefinition(f"{cls.READER}: option {describe_problem(error.errors()[0], cls)}") from error
 
     def of_file(self, path: str) -> Self:
         """Return the options of one file; options in `each` whose name or pattern fits it take precedence."""

@@ -162,6 +162,8 @@ def test_recorded_results_are_listed_best_first(command):
     places = [shown.stdout.index(f" {item['model']} ") for item in listed]
     assert places == sorted(places)
     assert "nothing to do" not in shown.stderr
+    refused = command("baselines", "results", "--on", "rush_hour/above_25")
+    assert "error: rush_hour/above_25 has no recorded results: train a baseline on it" in refused.stderr
 
 
 def test_the_command_line_takes_a_recorded_baseline_for_a_run(run, tmp_path, monkeypatch, capsys):
@@ -258,7 +260,7 @@ def test_the_command_line_names_a_result_under_the_full_budget(home, runs):
 
 def test_results_under_the_full_budget_alone_are_refused_as_such(home, runs):
     record_run(runs["quick"])
-    with pytest.raises(UnknownName, match="under the budget full"):
+    with pytest.raises(FarshiftError, match="no recorded results under the budget full"):
         find_recorded_run(ON, "mlp", budget="full")
 
 

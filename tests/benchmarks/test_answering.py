@@ -47,7 +47,7 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
             r"not probabilities for row .*its scores sum to 0: apply a softmax",
         ),
         (lambda seed: 5, r"returned a int, which has no predict"),
-        (object(), r"a object is not a model: it has no predict"),
+        (object(), r"the model is of type object: it has no predict"),
     ],
 )
 def test_a_bad_answer_is_named_with_part_batch_and_rows(tmp_path, factory, complaint):

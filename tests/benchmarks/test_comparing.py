@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from farshift import FarshiftError, compare
 from farshift.benchmarks.comparison.compare import compare_in_full, find_leaders
-from farshift.benchmarks.comparison.run_measures import compute_detectable_difference, measure_gap_recovered
+from farshift.benchmarks.comparison.run_measures import compute_detectable_difference
 from scipy import stats
 from support import SHARED
 
@@ -83,19 +83,14 @@ def test_runs_of_different_benchmarks_are_refused(runs):
         compare_in_full(runs["good"], runs["echo"])
 
 
-def test_a_trial_of_few_rows_is_compared_with_trials_of_the_same_rows_only(tmp_path):
-    trial, other, complete = (
-        fs.evaluate(models.Adder, on=ON, seeds=1, limit=limit, out=tmp_path / name, name=name)
-        for name, limit in (("trial", 50), ("other", 50), ("complete", None))
-    )
-    for measure in (
-        compare,
-        lambda *two: measure_gap_recovered(*two, trial),
-        lambda *two: compute_detectable_difference(ON, two),
-    ):
-        with pytest.raises(FarshiftError, match=r"budget full, --limit 50, selection .*\(budget full, selection"):
-            measure(trial, complete)
-    assert find_leaders([trial, other, complete]) == [True, True, False]
+def test_a_trial_on_fewer_rows_is_compared_only_with_another(runs, tmp_path):
+    trial, other = (fs.evaluate(models.Adder(seed, 0.1), on=ON, seeds=1, limit=50, name=str(seed)) for seed in (1, 2))
+    with pytest.raises(FarshiftError, match=r"cannot be compared: .*, a trial on 50 rows of each part \(--limit\)"):
+        fs.compare(runs["good"], trial)
+    assert fs.compare(trial, other).seeds == {"left": 1, "right": 1}
+    assert find_leaders([runs["good"], trial]) == [False, False]
+    with pytest.raises(FarshiftError, match=r"with one protocol: .*, a trial on 50 rows of each part"):
+        compute_detectable_difference(ON, [trial, runs["good"]])
     assert compute_detectable_difference(ON, [trial, other])["id"]["rows"] == 50
 
 

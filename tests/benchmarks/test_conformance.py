@@ -268,7 +268,7 @@ def test_a_model_broken_in_one_way_fails_that_check(name, model, complaint):
         (lambda batch: 1 / 0, r"raised ZeroDivisionError: division by zero \(test_conformance.py:\d+\)"),
         (FitTakesTwo, r"fit\(train, None, budget\) raised TypeError"),
         (FitNeedsValidation, r"fit\(train, None, budget\) raised TypeError: object of type 'NoneType' has no len"),
-        (7, "a int is not a model"),
+        (7, "the model is of type int"),
     ],
 )
 def test_a_problem_is_named_once_however_many_checks_meet_it(model, complaint):

@@ -94,7 +94,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
         ({"settings": {"a\nb": {}}}, r"setting 'a\\nb': its name must be"),
         ({"settings": {"a": {"seed": 3}}}, "'seed' is set by the harness and cannot be in a setting"),
         ({"settings": {str(number): {} for number in range(1001)}}, "give at most 1000"),
-        ({"name": "x" * 101}, "1 to 100 printable characters"),
+        *(({"name": name}, "1 to 100 printable characters, not spaces alone") for name in ("x" * 101, "", " ")),
         ({"on": "scan/lenght"}, "did you mean scan/length"),
         ({"budget": "huge"}, "use full or quick"),
         ({"device": "gpu"}, "device 'gpu': use cpu, cuda"),

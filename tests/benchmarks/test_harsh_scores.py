@@ -25,7 +25,7 @@ from farshift.benchmarks.statistics.interval import (
 )
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
-from farshift.core.errors import BadRun
+from farshift.core.errors import BadRun, ModelError
 from farshift.loaders.freezing.freeze import freeze
 from own import changed
 from own_benchmark import write_benchmark
@@ -129,20 +129,22 @@ def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(fal
     assert result.selections["id_val"].chosen == {0: "whole/last", 1: "whole/last"}
     assert all(map(isfinite, numbers_in(json.loads(result.json()))))
     assert "by last: OOD n/a" in str(result)
-    with pytest.raises(BadRun, match="rmse is not defined on the view id: a row has no answer"):
+    with pytest.raises(BadRun, match="rmse is not defined on the view id: 1 of 20 rows have no answer"):
         fs.score(run, selection="last")
 
 
-@pytest.mark.parametrize("factor", [1e-170, 1e60, 1e120, 1e150])
+@pytest.mark.parametrize("factor", [1e-170, 1e60, 1e120, 1e149])
 def test_answers_of_any_size_are_scored(falls, tmp_path, factor):
     result = fs.score(fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": factor}}, out=tmp_path / "r"))
     assert all(map(isfinite, numbers_in(json.loads(result.json()))))
 
 
-def test_answers_too_large_to_square_are_refused_in_one_line(falls, tmp_path):
-    run = fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": 1e200}}, out=tmp_path / "r")
-    with pytest.raises(BadRun, match="rmse is not defined on the view id: .*answers are too large"):
-        fs.score(run)
+def test_an_answer_too_large_to_square_is_refused_by_its_row_when_it_is_given(falls, tmp_path):
+    complaint = (
+        r"returned [\d.]+e\+200 for row [0-9a-f]{16} \(20 rows\), too large to be scored: clip .* on id_test, batch 0"
+    )
+    with pytest.raises(ModelError, match=complaint):
+        fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": 1e200}}, out=tmp_path / "r")
 
 
 def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable(falls, tmp_path):

@@ -308,7 +308,7 @@ def test_the_version_is_printed(command):
         ),
         (["benchmarks", "lst"], "No such command 'lst'. Did you mean 'list'?"),
         (["doctor", "c"], "Got unexpected extra argument(s) (c). Usage: farshift doctor [OPTIONS]"),
-        (["plot", "baseline:knn@scan/lengt", "--out", "x.png"], "no benchmark with recorded baselines named "),
+        (["plot", "baseline:knn@scan/lengt", "--out", "x.png"], "no benchmark with recorded results named "),
     ],
 )
 def test_a_wrong_command_says_how_to_go_on(command, given, said):

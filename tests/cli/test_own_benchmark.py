@@ -85,6 +85,20 @@ def test_a_csv_is_a_benchmark(command, home):
     assert benchmark.definition.protocol.selection == ["last", "id_val"]
 
 
+@pytest.mark.parametrize("unknown", [0, -1])
+def test_a_tensor_of_ones_and_zeros_is_a_multilabel_task(command, home, unknown):
+    rows = [{"text": f"{'w ' * (row % 20)}{row}", "tags": [row % 2, 1, unknown]} for row in range(200)]
+    (home / "reviews.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    draft = CSV.replace("stars", "tags").replace(".csv", ".jsonl").replace("{}", '{ task = { type = "multilabel" } }')
+    if unknown:
+        (home / "draft.toml").write_text(draft)
+        assert "'tags' has -1: those of a multilabel task" in command("splits", "build", "draft.toml").stderr
+        return
+    built(command, home, draft)
+    benchmark = find_benchmark("reviews/long")
+    assert (benchmark.task.classes, benchmark.metrics[0].name) == (3, "multilabel_average_precision")
+
+
 def list_texts(benchmark, part: str) -> list[str]:
     rows = benchmark.part(part)
     return [rows[index]["text"] for index in range(len(rows))]
@@ -147,9 +161,10 @@ def test_a_draft_may_say_otherwise(command, home, line, expected):
     ("said", "complaint"),
     [
         ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
+        ({"metrics": "accuracy"}, r"benchmark metrics = 'accuracy': write a list, \[ .. \]"),
         ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must include `id` and `ood`|benchmark .*views"),
         ({"tasc": {}}, "benchmark tasc: no such key: did you mean task"),
-        ({"protocol": 3}, "benchmark protocol: Input should be a valid dictionary"),
+        ({"protocol": 3}, "benchmark protocol = 3: write a table, { .. }"),
     ],
 )
 def test_what_is_no_benchmark_is_refused(command, home, said, complaint):

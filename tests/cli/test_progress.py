@@ -68,8 +68,8 @@ def test_a_run_without_a_terminal_says_what_begins_and_what_is_done(farshift, tm
     assert "mlp on vowel/speakers: 1 seed done\n" in done.stderr
 
 
-def test_a_fit_that_takes_long_has_a_line_each_minute(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(progress, "MINUTE", 0.01)
+def test_a_fit_has_a_line_within_seconds_and_then_each_minute(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(progress, "SOON", 0.01)
     heard, line = [], Event()
 
     class Listener:

@@ -73,6 +73,6 @@ def list_defects(site, is_board_file: Callable[[str], bool] = lambda path: False
             target = target if "://" in link else target.partition("?")[0]
             target = normpath((PurePosixPath(path).parent / target).as_posix()) if target else path
             there = target in site.pages and (not anchor or anchor in read[target].ids)
-            if "://" not in link and not there and not is_board_file(target.removeprefix("../")):
+            if "://" not in link and not there and not is_board_file(target):
                 defects.append((path, link))
     return defects

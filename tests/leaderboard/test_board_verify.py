@@ -355,6 +355,11 @@ def test_a_url_with_other_files_is_found_out(board, exported, cache, monkeypatch
         site.files["/board.toml"] = b"x" * (1 << 17)
         with pytest.raises(FarshiftError, match="answered with over 65536 bytes"):
             verify_at(site.url)
+        site.files["/board.toml"] = b"<html>"
+        with pytest.raises(FarshiftError, match=f"^{site.url} is not a Farshift board: {site.url}/board.toml is not"):
+            verify_at(site.url)
+        with pytest.raises(FarshiftError, match=f"^{site.url}/a is not a Farshift board: .*/a/board.toml: .* 404"):
+            verify_at(f"{site.url}/a")
     with pytest.raises(FarshiftError, match="a board is a folder, or a URL with http"):
         verify_at("ftp://example.org/board")
 

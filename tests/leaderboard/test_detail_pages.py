@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from hashlib import sha256
+from posixpath import normpath
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from farshift.leaderboard.operations.submit import submit_runs, withdraw_entry
 from farshift.leaderboard.publish.compare import compare_entries, list_pairs, make_compare_page, make_pair_path
 from farshift.leaderboard.publish.entries import make_team_slug
 from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_record, describe_window
-from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.publish.site import Site, build_site
 from farshift.leaderboard.sealed.window import Window
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -103,9 +104,17 @@ def walked(tmp_path_factory, runs):
     return board, Site(take_snapshot(board), board)
 
 
-def test_every_link_of_every_page_leads_to_a_page_or_to_a_file_of_the_board(walked):
+@pytest.mark.parametrize(("files", "where"), [("", ""), ("../", "site/"), (None, "elsewhere/")])
+def test_every_link_of_every_page_leads_to_a_page_or_to_a_file_of_the_board(walked, files, where):
     board, site = walked
-    assert list_defects(site, lambda path: (board.path / path).is_file()) == []
+    assert list_defects(replace(site, files=files), lambda path: (board.path / normpath(where + path)).is_file()) == []
+
+
+def test_predictions_are_linked_from_pages_beside_the_board_s_files(walked, tmp_path):
+    board, _ = walked
+    for out, linked in ((None, 3), (tmp_path / "elsewhere", 0)):
+        pages = [page.read_text() for page in (build_site(board, out).parent / "entries").iterdir()]
+        assert (len(pages), sum('href="../../submissions/' in page for page in pages)) == (3, linked)
 
 
 def test_the_ledger_shows_its_head_every_record_and_what_left_the_tables(walked):

@@ -59,7 +59,7 @@ def test_a_wrong_card_is_named_by_its_file_and_nothing_is_written(runs, tmp_path
         pack_runs(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")
     where = {(item.file, item.column) for item in refusal.value.problems}
     assert where == {(str(tmp_path / "card.toml"), key) for key in ("title", "model.links")}
-    with pytest.raises(BadSubmission, match="column team: String should have at most 100"):
+    with pytest.raises(BadSubmission, match="key team: String should have at most 100"):
         pack_runs(runs[:1], tmp_path / "s.zip", team="x" * 101)
     assert not (tmp_path / "s.zip").exists()
 

@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.submit import submit_runs, withdraw_entry
 from farshift.leaderboard.operations.verify import verify_at
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.storage.readers import open_board_view
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -63,13 +65,21 @@ def read_only(board, monkeypatch):
 
 
 @pytest.mark.attack("disk", "a read-only board")
-def test_a_board_that_may_only_be_read_is_read(board, file, remembered, cache, monkeypatch, request):
+def test_a_board_that_may_only_be_read_is_read(board, file, runs, tmp_path, remembered, cache, request):
+    other = pack_runs(runs[1:2], tmp_path / "other.zip", team="others")
     submit_runs(board, file)
     before = sorted(board.path.rglob("*"))
     request.getfixturevalue("read_only")
     assert verify_at(str(board.path)).is_complete
     with open_board_view(str(board.path)) as view:
         assert len(take_snapshot(view).views[0].rows) == 1
+    for change in (
+        lambda: submit_runs(board, other),
+        lambda: withdraw_entry(board, board.standings()[0].entry, "a bug"),
+        lambda: create_token(board.ledger.store, "us"),
+    ):
+        with pytest.raises(FarshiftError, match="ledger.sqlite may only be read by this user: repeat the command as"):
+            change()
     assert sorted(board.path.rglob("*")) == before
 
 

@@ -58,7 +58,7 @@ def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, signed, tm
     ],
 )
 def test_a_card_that_was_changed_after_signing_is_refused_in_one_line(signed, tmp_path, change):
-    with pytest.raises(BadSubmission, match="^forged.zip: submission.toml, column signature[^\n]*$"):
+    with pytest.raises(BadSubmission, match="^forged.zip: submission.toml, key signature[^\n]*$"):
         validate_submission(recarded(signed, tmp_path / "forged.zip", change))
 
 

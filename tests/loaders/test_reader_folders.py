@@ -148,7 +148,7 @@ def test_folders_that_differ_by_case_only_are_named(tmp_path):
             r"maps\.label: no field has this name \(the fields are domain, category, file\)",
         ),
         ({"where": {"label": "a"}}, r"has no part \{label\}"),
-        ({"endings": ["png"]}, "a folder of files: no option named 'endings': choose from "),
+        ({"endings": ["png"]}, "a folder of files: option endings: no such key: choose from "),
     ],
 )
 def test_options_that_are_none_are_refused(tmp_path, options, complaint):

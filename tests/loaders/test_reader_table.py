@@ -363,7 +363,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, content, name, complaint):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"coloms": {}}, "table: no option named 'coloms': did you mean columns"),
+        ({"coloms": {}}, "table: option coloms: no such key: did you mean columns"),
         ({"header": "yes no"}, "table: option header"),
         ({"if_missing": "maybe"}, "table: option if_missing"),
         ({"is_missing": {"no": "x"}}, "'x' is not a field with a column"),

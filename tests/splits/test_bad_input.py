@@ -310,6 +310,7 @@ def test_a_split_without_a_test_is_refused(home, build):
             'name = "../split"',
             "name = '../split': use lower-case letters, digits and _, as in source/split",
         ),
+        ("version = 1", "version = 1\ngroup = 'topic'", "group = 'topic': write a table, { .. }"),
         ("meta =", "metta =", "data.metta: no such key: did you mean meta?"),
         ("parameters = {", "parameters = [", "not valid TOML"),
     ],

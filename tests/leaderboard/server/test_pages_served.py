@@ -22,7 +22,7 @@ from farshift.leaderboard.tables.snapshot import take_snapshot
 @pytest.fixture(scope="module")
 def static(filled) -> dict[str, bytes]:
     board = Board(filled)
-    return dict(Site(take_snapshot(board), board).rendered())
+    return dict(Site(take_snapshot(board), board, files="").rendered())
 
 
 def test_every_page_is_that_of_the_static_site(site, static):
