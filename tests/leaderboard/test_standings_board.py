@@ -197,7 +197,7 @@ def test_the_board_says_which_model_the_others_are_held_against(board):
     assert (table_view.baseline, table_view.rows[0].against["verdict"]) == ("worse <b>", "better")
     assert take_snapshot(board, ON, "good").views[0].baseline != "worse <b>"
     for settings, complaint in (
-        ("baselines = 3", "baselines: Input should be a valid dictionary"),
+        ("baselines = 3", "baselines = 3: write a table"),
         ("[baseline]", "baseline: no such key: did you mean baselines?"),
         ('[server]\nbenchmarks = ["scan/lenght"]', "server.benchmarks: no benchmark named 'scan/lenght': did you mean"),
     ):
