@@ -237,6 +237,7 @@ def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) ->
     rows = []
     for score, mark in zip(scores, marks, strict=True):
         remark = SMOKE if mark.startswith(SMOKE) else MARK if mark else ""
+        remark += f"{', ' * bool(remark)}{score.steps} steps" if score.steps else ""
         views = [format_estimate(view.to_dict(), score.in_percent) for view in (score.id, score.ood, score.gap)]
         rows.append([score.benchmark, score.model, *views, drop_version(score.metric), len(score.seeds), remark])
     columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "metric", "seeds", "remark"]

@@ -168,9 +168,10 @@ def compute_detectable_difference(name: str, runs: Runs = (), seeds: int | None 
     With two or more `runs`, it is measured on their pairs, as if each had been trained with `seeds` seeds if that is
     given. Without runs, two entries are assumed to disagree on a tenth of the rows. Returns plain JSON. Raises
     `FarshiftError` for a single run, and for runs of another benchmark or with different identities."""
-    benchmark = find_benchmark(name)
-    metric, read = benchmark.metrics[0], read_runs(runs)
+    read = read_runs(runs)
     _check_comparable(name, read)
+    benchmark = get_run_benchmark(read[0]) if read else find_benchmark(name)
+    metric = benchmark.metrics[0]
     record: dict[str, Any] = {
         "benchmark": name,
         "metric": metric.signature,

@@ -332,6 +332,7 @@ def test_how_a_recipe_is_run_otherwise_stands_on_the_run_card(tmp_path: Path) ->
     assert (recipe["network"], recipe["algorithm"]) == ("cnn", "erm")
     assert {recipe["settings"][name] for name in ("augment", "jitter", "crop_least")} == {"domainbed", 0.2, 0.7}
     plain = run_baseline("cnn", "shapes/diagonal", out=tmp_path / "plain", **spent)
+    assert (run.model, plain.model) == ("cnn (domainbed)", "cnn")
     assert "recipe" not in plain.card.model.extra
     assert plain.card.model.extra["code"] != run.card.model.extra["code"]
 

@@ -353,6 +353,7 @@ def test_a_file_of_one_s_own_is_trained_by_and_stands_on_the_run_card(
     file.write_text(OWN, "utf-8")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     run = run_baseline("erm", "shapes/diagonal", seeds=1, out=tmp_path / "run", published="own")
+    assert run.model == "erm (own)"
     card = run.card.model.extra["recipe"]
     assert (card["published"], card["network"], card["settings"]["lr"]) == ("own", "mlp", 0.01)
     rows = len(load_model_inputs(find_benchmark("shapes/diagonal")).part("train"))

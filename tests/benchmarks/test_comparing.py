@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from farshift import FarshiftError, compare
 from farshift.benchmarks.comparison.compare import compare_in_full, find_leaders
+from farshift.benchmarks.comparison.run_measures import compute_detectable_difference
 from scipy import stats
 from support import SHARED
 
@@ -88,6 +89,9 @@ def test_a_trial_on_fewer_rows_is_compared_only_with_another(runs, tmp_path):
         fs.compare(runs["good"], trial)
     assert fs.compare(trial, other).seeds == {"left": 1, "right": 1}
     assert find_leaders([runs["good"], trial]) == [False, False]
+    with pytest.raises(FarshiftError, match=r"with one protocol: .*, a trial on 50 rows of each part"):
+        compute_detectable_difference(ON, [trial, runs["good"]])
+    assert compute_detectable_difference(ON, [trial, other])["id"]["rows"] == 50
 
 
 FOLDS = ["modadd97/xi35", "modadd97/xi20"]
