@@ -65,9 +65,13 @@ class Board:
 
     def standings(self, benchmark: str = "") -> Standings:
         """Return the tables: `record()` is plain JSON, `to_pandas()` a data frame with a row per entry. For a folder or
-        an export they are computed locally; a server returns its own."""
+        an export they are computed locally; a server returns its own. Raises `UnknownName` for a benchmark without
+        entries."""
         if self._url:
             answer = self._get("standings")
+            on = {item["benchmark"] for item in [*answer["tables"], *answer["apart"]]}
+            if benchmark and benchmark not in on:
+                raise UnknownName("benchmark of the board's entries", benchmark, on)
             tables = [table for table in answer["tables"] if benchmark in ("", table["benchmark"])]
             return Standings(answer | {"tables": tables})
         with open_board_view(self.location) as view:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from ..benchmarks.benchmark import find_benchmark
 from ..core.documents import read_toml
-from ..core.errors import BadDefinition
+from ..core.errors import BadDefinition, UnknownName
 from ..core.files import BOARD_ADVICE, write_atomically
+from ..core.plugins import validate_record
 from .validation.limits import SUBMISSION_BYTES
 
 FILE = "settings.toml"
@@ -62,13 +64,15 @@ class BoardSettings(BaseModel):
 
 
 def read_board_settings(board: Path) -> BoardSettings:
-    """Read the settings of the board in a folder, with defaults for missing keys. Raises `BadDefinition` for the first
-    unknown key or invalid value."""
-    try:
-        return BoardSettings.model_validate(_read(board))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadDefinition(f"{board / FILE}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    """Read the settings of the board in a folder, with defaults for missing keys. Raises `BadDefinition` for unknown
+    keys, invalid values and unknown benchmarks of the server."""
+    settings = validate_record(_read(board), board / FILE, BoardSettings)
+    for name in settings.server.benchmarks:
+        try:
+            find_benchmark(name)
+        except UnknownName as error:
+            raise BadDefinition(f"{board / FILE}: server.benchmarks: {error}") from error
+    return settings
 
 
 def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import re
 import reprlib
 import sys
 import traceback
@@ -365,7 +366,10 @@ def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where
     for name, value in parameters.items():
         annotation = signature.parameters[name].annotation if name in signature.parameters else ""
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-        begins = [type_name.partition("[")[0].strip() for type_name in text.split("|")]
+        plain = text
+        while "[" in plain:
+            plain = re.sub(r"\[[^\[\]]*\]", "", plain)  # list[str | int] | None: list | None
+        begins = [type_name.strip() for type_name in plain.split("|")]
         if set(begins) <= _TAKES.keys() and not any(type(value) in _TAKES[type_name] for type_name in begins):
             is_date = isinstance(value, date | time)
             shown = value.isoformat() if is_date else reprlib.repr(value)

@@ -13,7 +13,6 @@ import re
 import string
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ._base import Answers, Floats, Task, Values, expect_zero
 
@@ -39,6 +38,8 @@ def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
 
 def compute_f(given: str, expected: str) -> float:
     """Compute the mean F measure of the paired spans of two answers."""
+    from scipy.optimize import linear_sum_assignment
+
     left, right = ([find_words(span) for span in answer.split("; ")] for answer in (given, expected))
     table = np.array([[_compare(span, true) for span in left] for true in right])
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / max(table.shape))

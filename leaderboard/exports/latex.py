@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import format_metric, is_percent
+from ...benchmarks.scoring.trained_check import MARK
 from ...benchmarks.statistics.interval import Estimate
 from ...benchmarks.tables.latex import escape_latex, format_table, format_tabular
 from ..tables.snapshot import Snapshot
@@ -17,6 +18,9 @@ OPTIONS = {
 }
 
 PLUS_MINUS = "The number after ± is the standard error, over test rows and training seeds."
+ABSENT = ("Behind the first:", "Against ", "Attempts:")
+"""The beginnings of notes on columns that these tables do not have."""
+
 BOLD = "Bold: the best OOD score, and those that share a letter with it."
 
 
@@ -31,7 +35,9 @@ def _format_table(table_view: Table, options: Mapping[str, str], alone: bool) ->
     worst = any(row.worst for row in rows)
     heads = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
     cells = [_format_cells(row, worst, table_view.ranked > 1 and _is_leader(row)) for row in rows]
-    note = " ".join([*([BOLD] if table_view.ranked > 1 else []), *table_view.notes, PLUS_MINUS])
+    absent = ABSENT if worst else (*ABSENT, "Brackets ")
+    notes = [note for note in table_view.notes if not note.startswith(absent)]
+    note = " ".join([*([BOLD] if table_view.ranked > 1 else []), *notes, PLUS_MINUS])
     caption, label = options.get("caption", ""), options.get("label", "")
     if not alone:
         caption = f"{caption} {heading}." if caption else ""
@@ -52,7 +58,7 @@ def _format_cells(row: Row, worst: bool, bold: bool) -> list[str]:
     return [
         format_rank_set(row).replace("-", "--"),
         escape_latex(row.ties),
-        escape_latex(score.model),
+        escape_latex(f"{score.model} ({MARK})" if row.not_learnt else score.model),
         *(
             _format_number(estimate, percent, bold and estimate is score.ood)
             for estimate in (score.id, score.ood, score.gap)

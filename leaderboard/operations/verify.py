@@ -241,6 +241,10 @@ def _verify_windows(records: Sequence[Record], files: dict[str, Path], result: V
         not_recomputed = []
     result.differences += differences
     result.not_recomputed += not_recomputed
+    kinds = Counter(record.kind for record in records if "window" in record.body)
+    if kinds and not differences and not not_recomputed:
+        answers = format_count(kinds["submitted"], "answer")
+        result.notes.append(f"{format_count(kinds['window_opened'], 'sealed test')} verified, with {answers}")
 
 
 def _describe_replaced_scores(entries: Sequence[Entry]) -> list[str]:

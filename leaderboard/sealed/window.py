@@ -162,8 +162,8 @@ def get_utc_time() -> datetime:
 
 def require_open(window: Window, at: datetime) -> None:
     """Raise `SubmissionRejected` unless a window accepts answers that arrived at this time."""
-    if (state := window.state(at)) != "open":
-        raise SubmissionRejected(f"window {window.name} accepts files until {window.terms.closes}: it is {state} now")
+    if window.state(at) != "open":
+        raise SubmissionRejected(f"window {window.name} is closed: it accepted answers until {window.terms.closes}")
 
 
 def parse_time(text: str) -> datetime:

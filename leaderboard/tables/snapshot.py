@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.benchmark import find_benchmark, load_benchmarks
 from ...benchmarks.scoring.score import make_scale
 from ...benchmarks.statistics.aggregate import Aggregates, Scale, Summary, aggregate, summarise_sample
 from ...benchmarks.statistics.concurrence import Concurrence, compute_concurrences
 from ...benchmarks.statistics.sample import Sample
 from ...core.errors import UnknownName
+from ...core.progress import log_message
 from ..board_view import EXPERIMENTS, BoardView
 from ..entries import ScoredEntry
 from ..ledger import Record
@@ -154,6 +155,8 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     if baseline and baseline not in models:
         raise UnknownName("model of the tables shown", baseline, models)
     against = board.baselines()
+    if unknown := set(against) - on - set(load_benchmarks()):
+        log_message(f"{board.location}: baselines name no benchmark known here: {', '.join(sorted(unknown))}")
     # Whether a window is open depends on the clock, and would change pages without any event on the board.
     windows = [{name: value for name, value in item.items() if name != "state"} for item in list_window_results(board)]
     records = board.records()

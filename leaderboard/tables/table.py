@@ -170,7 +170,7 @@ def make_table(
     # An entry of another team may have the same model name: references first.
     named = sorted((row for row in standings if row.score.model == baseline), key=lambda row: not row.reference)
     base = next((row.entry for row in named if row.entry in ranking.places), "")
-    baseline = baseline if base else ""
+    missing, baseline = ("", baseline) if base else (baseline, "")
     comparisons = compare_with_baseline(ranking, base, better, rows) if base else {}
     teams: dict[str, list[str]] = {}
     for standing in standings:
@@ -209,7 +209,7 @@ def make_table(
         ranked=len(ranking.places),
         baseline=baseline,
         detectable=detectable,
-        notes=_make_notes(view_rows, baseline, detectable),
+        notes=_make_notes(view_rows, baseline, detectable, missing),
         pairs=ranking.pairs,
     )
 
@@ -227,8 +227,10 @@ def _compute_team_optimism(
     return optimism
 
 
-def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | None) -> tuple[str, ...]:
-    """What the columns mean, and what is not in them."""
+def _make_notes(
+    rows: Sequence[Row], baseline: str, detectable: Detectable | None, missing: str = ""
+) -> tuple[str, ...]:
+    """What the columns mean, and what is not in them. missing: the baseline, if it is not ranked here."""
     count = sum(row.rank is not None for row in rows)
     notes = []
     if count > 1:
@@ -236,10 +238,8 @@ def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | Non
             f"Rank sets: all {count} true OOD ranks are in their sets simultaneously with 95 % confidence (max-t over "
             "all pairs, rows paired). Entries that share a letter do not differ significantly."
         )
-        notes.append(
-            "Behind the first: intervals that hold for all pairs simultaneously. Best: the share of draws in which an "
-            "entry is first."
-        )
+        notes.append("Behind the first: intervals that hold for all pairs simultaneously.")
+        notes.append("Best: the share of draws in which an entry is first.")
     notes.append("Brackets are 95 % t intervals over test rows and training seeds.")
     if any(row.worst for row in rows):
         notes.append("Worst group: its interval is adjusted for the selection of the worst group.")
@@ -251,6 +251,8 @@ def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | Non
         )
     if baseline:
         notes.append(f"Against {baseline}: two-sided t tests, p-values adjusted by Holm for all entries.")
+    if missing:
+        notes.append(f"No entry is compared with {missing}: it has no ranked entry in this table.")
     if any(row.optimism is not None for row in rows):
         notes.append(
             "Attempts: how many entries of the team were scored here; in brackets the expected excess over the true "

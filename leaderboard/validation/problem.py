@@ -39,7 +39,7 @@ REMEDIES = {
     "benchmark-unlisted": "pack the runs on other benchmarks without it, or ask the board's operator",
     "benchmark-unknown": "if it is your own, set FARSHIFT_PATH to the folder of its definition, also on the board",
     "selection-unknown": "evaluate with a rule that the protocol allows",
-    "identity-other": "run it again with this version",
+    "identity-other": "run it again with this version; answers to a sealed test go to farshift board sealed submit",
     "digest-differs": _PACK,
     "parquet-unreadable": _AGAIN,
     "parquet-column": "write the columns of docs/formats.md, each once",

@@ -248,8 +248,9 @@ def _find_classes(
     data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]
 ) -> tuple[dict[str, list[str]], tuple[tuple[str, str], ...]]:
     """The classes of each field that has classes, in order: fields named in `classes`, and text labels with few
-    distinct texts, each in several rows; and `Plan.no_classes`. Labels that share a text share one numbering, so that a
-    rule can compare them. kinds: the type of each field without classes."""
+    distinct texts, each in several rows; and `Plan.no_classes`. Labels, and other fields of `classes` that are no
+    inputs, share one numbering if they share a text, so that a rule can compare them. kinds: the type of each field
+    without classes."""
     texts: dict[str, Collection[str]] = {}
     no_classes = []
     labels = [field for field, (_, role) in data.columns().items() if role == "label"]
@@ -263,7 +264,8 @@ def _find_classes(
                 no_classes.append((field, f'{why}: classes = ["{field}"] turns them into classes'))
             else:
                 texts[field] = guesses[field].texts
-    return number_classes(texts, labels), tuple(no_classes)
+    inputs = {field for field, (_, role) in data.columns().items() if role == "input"}
+    return number_classes(texts, {*labels, *data.classes} - inputs), tuple(no_classes)
 
 
 def count_rows(files: Mapping[str, Path], options: Mapping[str, Any], columns: Mapping[str, Any]) -> int:

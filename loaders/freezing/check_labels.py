@@ -22,8 +22,8 @@ def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, as
     logged. rows: of the source; assigned: by the rule (`splits.manifest.assign_rows`)."""
     if "label" in assigned.column_names:
         named = set(_collect_texts(definition.parameters)) - {definition.label}
-        for other in source.schema.of_role("label"):
-            if other.name in named:
+        for other in source.schema.fields:
+            if other.name in named and (other.role == "label" or other.name == definition.parameters.get("given")):
                 _check_numbering(definition, source, other.name)
     if names := definition.label_names or source.class_names(definition.label):
         _check_names(definition, names, source, rows, assigned)

@@ -221,8 +221,11 @@ def prepare_split(
     assigned = assign_rows(
         undeduplicated, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files}
     )
+    before = assigned.num_rows
+    if before < rows.num_rows:
+        left_out = format_count(rows.num_rows - before, "row")
+        log_message(f"{bare.name}: the rule assigns {left_out} of {rows.num_rows:,} to no part")
     if bare.drop_duplicates:
-        before = assigned.num_rows
         assigned = drop_shared_inputs(assigned, rows, source.schema)
         log_message(f"{bare.name}: drop_duplicates drops {format_count(before - assigned.num_rows, 'row')} of train")
     pins = {name: PartPin(**pin) for name, pin in compute_part_digests(assigned).items()}

@@ -230,6 +230,9 @@ class _FieldMaker:
         used += [name for text in self.options.texts.values() for name in _list_columns(text)]
         used += [joined.own_key for joined in self.joined if joined.own_key != _ROW_NUMBER]
         places = {index for column in used for index in find_columns(every, column, self.source.name)}
+        own = [names[index] for index in places if index < len(names)]
+        if not self.kinds and (twice := [name for name in own if list(names).count(name) > 1]):  # data of the user's
+            raise BadDefinition(f"{self.source.name} has several columns named {twice[0]!r}: rename them")
         return {index for index in places if index < len(names)}
 
     def _every(self, names: Sequence[str]) -> list[str]:

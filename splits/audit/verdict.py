@@ -190,7 +190,7 @@ def _judge_corrupted_labels(_: SplitDefinition, audit: Audit) -> Finding:
 def _judge_domain(definition: SplitDefinition, audit: Audit) -> Finding:
     groups = audit.get("groups", {})
     if "ood_test" not in groups.get("shared_with_train", {}):
-        return False, "no groups in train and ood_test"
+        return False, _NO_GROUPS
     if definition.declared.one_distribution:
         return _judge_uneven_groups(groups["rows"]["train"])
     if groups["shared_with_train"]["ood_test"] == 0:
@@ -232,6 +232,7 @@ _KINDS = {
     "domain": _judge_domain,
 }
 
+_NO_GROUPS = "no groups in train and ood_test"
 _BY_SEVERITY = "choose `parameters` so that every severity in ood_test is above all in train"
 
 _REMEDIES = {
@@ -247,4 +248,10 @@ _REMEDIES = {
 def suggest_change(definition: SplitDefinition, audit: Audit) -> str:
     """Suggest a change to a split that lacks the shift of its kind; "" if its audit refuses it for a defect."""
     holds, why = _KINDS[definition.kind](definition, audit)
-    return _REMEDIES[definition.kind] if not holds and why == audit["why"] else ""
+    if holds or why != audit["why"]:
+        return ""
+    if why == _NO_GROUPS:
+        return (
+            "choose a rule that gives each row its domain (published/parts: its parameter `group`), or another `kind`"
+        )
+    return _REMEDIES[definition.kind]

@@ -45,7 +45,8 @@ def read_numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDAr
 
 def read_time_column(table: pa.Table, field: str) -> NDArray[np.datetime64]:
     """Return the timestamp column `field`, shape (rows,), in microseconds, UTC."""
-    values: NDArray[np.datetime64] = _get_column(table, field, ("timestamp[us]",), "a timestamp").to_numpy()
+    needs = "a timestamp: write times as 2024-05-31 or 2024-05-31T12:30:00Z (for years as numbers: time/cutoff)"
+    values: NDArray[np.datetime64] = _get_column(table, field, ("timestamp[us]",), needs).to_numpy()
     return values
 
 

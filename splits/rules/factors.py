@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import read_names, read_numeric_column
+from ..measures.words import format_names, read_names, read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ def combination(table: pa.Table, *, factors: list[str], values: list[list[str]])
     """
     columns = [read_names(table, factor) for factor in factors]
     held_out = np.zeros(table.num_rows, bool)
-    for held_out_values in values:
+    for held_out_values in map(format_names, values):
         if len(held_out_values) != len(factors):
             raise BadDefinition(
                 f"{held_out_values} has {len(held_out_values)} values for the {len(factors)} factors "

@@ -128,13 +128,13 @@ def before(
     time, end = read_time_column(table, field), parse_moment(until, "until")
     begin = parse_moment(since, "since") if since else time.min() if len(time) else end
     later = parse_moment(ood_val_until, "ood_val_until") if ood_val_until else end
-    if not begin < end <= later:
+    if (since and begin >= end) or later < end:
         raise BadDefinition(
             f"until = {until!r}: rows from {begin} (since) on train, and ood_val_until is no earlier than until"
         )
     known = (time >= begin) & (time < end)
     if not known.any():
-        raise BadDefinition(f"no row has {field} from {begin} to {end}")
+        raise BadDefinition(f"no row has {field}{f' from {begin}' if since else ''} before {end}")
     periods = time.astype(f"datetime64[{_UNITS[period]}]")
     every, which = np.unique(periods[known], return_inverse=True)
     part = np.select([time < begin, known, time < later], ["", "train", "ood_val"], "ood_test").astype("U8")

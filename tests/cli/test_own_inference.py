@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ def build(command, tmp_path, cache, monkeypatch) -> Build:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
 
-    def run(name: str, columns: dict[str, Sequence[Any]], *, parquet: bool = False, data: str = "", **said: str):
+    def run(name: str, columns: dict[str, Sequence[Any]], *, parquet=False, data="", meta=(), **said: str):
         count = len(next(iter(columns.values())))
         table = {
             "x": [row * 7919 % 10007 / 10007 for row in range(count)],
@@ -54,8 +55,9 @@ def build(command, tmp_path, cache, monkeypatch) -> Build:
             "benchmark": "{}",
             "source": f'{{ name = "{name}" }}',
         } | said
-        labels = ", ".join(f'"{column}"' for column in columns)
-        keys["data"] = f'{{ files = ["{file.name}"], inputs = ["x"], labels = [{labels}], meta = ["site"]{data} }}'
+        labels = json.dumps([column for column in columns if column not in meta])
+        roles = f'inputs = ["x"], labels = {labels}, meta = {json.dumps(["site", *meta])}'
+        keys["data"] = f'{{ files = ["{file.name}"], {roles}{data} }}'
         (tmp_path / f"{name}.toml").write_text("".join(f"{key} = {value}\n" for key, value in keys.items()))
         return command("splits", "build", f"{name}.toml")
 
@@ -84,6 +86,19 @@ def test_labels_that_share_a_text_share_one_numbering_so_that_a_rule_compares_th
         assert 0 < wrong_labels(name) <= ROWS // 20
         assert find_benchmark(f"pets/{name}").task.names == WORDS
         assert "the label 'clean' has classes without training rows" not in done.stderr
+
+
+def test_a_meta_field_that_a_rule_compares_with_the_label_has_its_numbering(build):
+    clean = [WORDS[row % 3] for row in range(ROWS)]
+    columns = {"clean": clean, "given": [("emu" if word == "cat" else word) for word in clean]}
+    classes = ', classes = ["clean", "given"]'
+    done = build("meta", columns, data=classes, meta=["given"], parameters=GIVEN, **NOISE)
+    assert done.returncode == 0, done.stderr
+    part = load("pets/meta", part="train")
+    assert wrong_labels("meta") == (part.true_labels() == WORDS.index("cat")).sum()
+    maps = ', options = { maps = { clean = ["cat", "dog", "emu"], given = ["dog", "emu"] } }'
+    done = build("mapped", columns, data=maps, meta=["given"], parameters=GIVEN, **NOISE)
+    assert "labels of 'given' to 'clean', but their classes are numbered differently" in done.stderr
 
 
 def test_labels_whose_classes_are_numbered_apart_are_refused_with_one_list_for_both(build, tmp_path):

@@ -83,7 +83,10 @@ FILES = [
 
 REFUSED = {
     "an empty test": ({"most": 90}, "the rule assigns no row to ood_test (parts: train)"),
-    "the audit": ({"kind": "domain"}, "does not have the shift that it declares: no groups in train and ood_test"),
+    "the audit": (
+        {"kind": "domain"},
+        "does not have the shift that it declares: no groups in train and ood_test; choose a rule that gives each row",
+    ),
     "a part of a view": (
         {"benchmark": 'benchmark = { views = { id = { part = "id_tset" }, ood = { part = "ood_test" } } }'},
         "no part named 'id_tset': did you mean id_test",

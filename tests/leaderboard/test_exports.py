@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -56,14 +57,17 @@ def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
 
 
 def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(board):
-    (content,) = make_export_files(board, "latex").values()
+    (view,) = board.views
+    rows = (*view.rows[:3], replace(view.rows[3], not_learnt="no better than a constant prediction"))
+    (content,) = make_export_files(replace(board, views=(replace(view, rows=rows),)), "latex").values()
     (table,) = read_tables(content.decode())
     tabular = table.tabular
     assert tabular.heads == ["rank", "ties", "model", "ID", "OOD", "gap", "best"]
     assert list(tabular.blocks) == ["exact_match (%)"]
     texts = [[cell.text for cell in row] for row in tabular.rows]
     assert [row[:3] for row in texts[:2]] == [["1", "a", "strong"], ["2--3", "b", "once"]]
-    assert texts[3][2] == "weak & 50%"
+    assert texts[3][2] == "weak & 50% (undertrained)"
+    assert not any(absent in table.note.text for absent in ("Brackets", "Behind", "Attempts", "Against"))
     assert [row[4].bold != "" for row in tabular.rows] == [True, False, False, False]
     assert "The number after ± is the standard error, over test rows and training seeds." in table.note.text
     assert "Bold: the best OOD score, and those that share a letter with it." in table.note.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -195,9 +196,21 @@ def test_the_board_says_which_model_the_others_are_held_against(board):
     (table_view,) = (item for item in take_snapshot(board).views if len(item.rows) == 3)
     assert (table_view.baseline, table_view.rows[0].against["verdict"]) == ("worse <b>", "better")
     assert take_snapshot(board, ON, "good").views[0].baseline != "worse <b>"
-    (board.path / "settings.toml").write_text("baselines = 3\n")
-    with pytest.raises(BadDefinition, match="settings.toml: baselines: Input should be a valid dictionary"):
-        take_snapshot(board)
+    for settings, complaint in (
+        ("baselines = 3", "baselines: Input should be a valid dictionary"),
+        ("[baseline]", "baseline: no such key: did you mean baselines?"),
+        ('[server]\nbenchmarks = ["scan/lenght"]', "server.benchmarks: no benchmark named 'scan/lenght': did you mean"),
+    ):
+        (board.path / "settings.toml").write_text(settings)
+        with pytest.raises(BadDefinition, match=re.escape(f"settings.toml: {complaint}")):
+            take_snapshot(board)
+
+
+def test_a_plain_baseline_without_an_entry_or_a_benchmark_is_named(board, command):
+    write_baselines(board.path, {ON: "wrose", "scan/lenght": "mlp"})
+    done = command("board", "standings", board.path)
+    assert "No entry is compared with wrose: it has no ranked entry in this table." in " ".join(done.stdout.split())
+    assert "baselines name no benchmark known here: scan/lenght" in " ".join(done.stderr.split())
 
 
 def test_a_benchmark_or_model_that_the_board_does_not_have_is_refused_by_name(whole, command):

@@ -84,10 +84,11 @@ def test_rows_are_the_same_however_they_are_written(home):
         ("text,price,kind\nä,1,a\n".encode("latin-1"), {}, r"line 2: not utf-8 text: set the file's encoding"),
         (b'text,price,kind\n"open,1,a\n', {}, "an unmatched quote"),
         (simple(["1", ""]).encode(), {}, "line 3: price is missing: set `if_missing`"),
+        (make_table(head="text,price,kind,kind").encode(), {}, "odd.csv has several columns named 'kind': rename them"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_what_to_do(home, content, options, complaint):
-    with pytest.raises((BadData, Unavailable), match=complaint):
+    with pytest.raises((BadData, BadDefinition, Unavailable), match=complaint):
         pin_bytes(home, "odd.csv", content, **options)
 
 
@@ -446,7 +447,11 @@ def sales(home, monkeypatch) -> Path:
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     write_csv(home / "sales.csv", [time.isoformat() for time in TIMES])
     (home / "draft.toml").write_text(DRAFT)
-    freeze(home / "draft.toml", home / "splits" / "manifests")
+    output = Heard()
+    with report_to(output):
+        freeze(home / "draft.toml", home / "splits" / "manifests")
+    early = sum(time.replace(tzinfo=None) < dt.datetime(2023, 2, 1) for time in TIMES)
+    assert f"sales/later: the rule assigns {early} rows of {len(TIMES)} to no part" in output.lines
     return home
 
 
@@ -468,10 +473,11 @@ def test_rows_are_held_out_by_a_moment(sales):
     ("changes", "complaint"),
     [
         ({"until": "soon"}, "until = 'soon': write a time as 2024-05-31"),
-        ({"field": "x"}, "field 'x' is int64, and the rule needs a timestamp"),
+        ({"field": "x"}, "field 'x' is int64, and the rule needs a timestamp: write times as 2024-05-31"),
         ({"period": "week"}, "period = 'week': use day, month, year"),
         ({"since": "2025-01-01"}, "rows from 2025-01-01T00:00:00.000000 .since. on train"),
         ({"until": "2022-01-01", "since": "2021-01-01"}, "no row has when from 2021"),
+        ({"until": "2022-01-01"}, "no row has when before 2022-01-01"),
         ({"id_test": 1.0}, "below 1 together"),
     ],
 )

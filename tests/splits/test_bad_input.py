@@ -194,6 +194,12 @@ def test_a_rule_that_cannot_be_applied_says_so_and_a_better_one_goes_on(home, bu
         ("length", "length/threshold", SHORT.replace("at_most", "most"), "missing a required argument: 'at_most'"),
         ("length", "length/threshold", SHORT.replace(" }", ", x = 1 }"), "unexpected keyword argument 'x'"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, 2.5), "id_test = 2.5, and the rule takes int"),
+        (
+            "domain",
+            "domain/hold_out",
+            '{ field = "topic", ood = "ab" }',
+            "ood = 'ab', and the rule takes list[str | int]",
+        ),
         ("length", "length/treshold", SHORT, "no rule named 'length/treshold': did you mean length/threshold?"),
     ],
 )

@@ -68,7 +68,7 @@ def test_answers_that_arrive_in_time_count_however_busy_the_server_is(intake, ha
 def test_answers_that_arrive_late_are_refused_and_not_stored(intake, handed, clock):
     clock.set(CLOSES)
     late = intake.post(handed.answers["ann"].read_bytes(), window=WINDOW)
-    assert (late.status_code, "it is due now" in late.json()["error"]) == (409, True)
+    assert (late.status_code, "is closed" in late.json()["error"]) == (409, True)
     assert list(intake.state.files.folder.iterdir()) == [] == intake.state.queue.jobs()
 
 

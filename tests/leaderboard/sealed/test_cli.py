@@ -45,6 +45,7 @@ def test_a_window_from_its_announcement_to_its_verification(coins, command, cloc
     scores = {entry["team"]: entry["score"]["ood"]["value"] for entry in result["entries"]}
     assert scores["a"] > 0.9
     assert 0 <= scores["b"] <= 1
-    assert answered("board", "verify", board)["verified"]
+    verification = answered("board", "verify", board)
+    assert (verification["verified"], verification["notes"]) == (True, ["1 sealed test verified, with 2 answers"])
     shown = command("board", "sealed", "list", board, "--window", ON).stdout
     assert "public - sealed" in shown

@@ -77,7 +77,7 @@ def test_a_window_from_its_announcement_to_its_verification(
     refused(lambda: close_window(board, WINDOW), f"closes at {CLOSES}: it is open now")
 
     clock.set(CLOSES, seconds=1)
-    refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|names the team")
+    refused(lambda: hand_in(handed.answers["cheat"]), "is closed|names the team")
     close_window(board, WINDOW)
     output = window(site)
     assert output["state"] == "revealed"

@@ -47,14 +47,14 @@ def test_windows_of_one_benchmark_are_numbered(board, clock):
 def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
     file = handed.answers["ann"]
     clock.set(CLOSES)
-    with pytest.raises(FarshiftError, match="it is due now"):
+    with pytest.raises(FarshiftError, match="is closed: it accepted answers until"):
         submit_answers(board, WINDOW, file, clock=clock)
     clock.set(OPENS)
     assert submit_answers(board, WINDOW, file, clock=clock)[1]
     clock.set(CLOSES)
     close_window(board, WINDOW, clock)
     clock.set(OPENS)  # a board whose clock was set back
-    with pytest.raises(FarshiftError, match="accepts files until"):
+    with pytest.raises(FarshiftError, match="accepted answers until"):
         submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
 
 

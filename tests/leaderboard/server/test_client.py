@@ -42,10 +42,12 @@ def test_standings_of_a_server_are_a_data_frame(site, filled):
 
 
 @pytest.mark.parametrize("where", ["folder", "server"])
-def test_an_entry_that_is_not_there_is_named(site, filled, where):
+def test_an_entry_or_a_benchmark_that_is_not_there_is_named(site, filled, where):
     board = fs.Board(filled if where == "folder" else site.url)
     with pytest.raises((UnknownName, FarshiftError), match="0000000000000000"):
         board.entry("0" * 16)
+    with pytest.raises(UnknownName, match="no benchmark of the board's entries named 'scan/lenght': did you mean"):
+        board.standings("scan/lenght")
     with pytest.raises(UnknownName):
         board.entry("../ledger")
 

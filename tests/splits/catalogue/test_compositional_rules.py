@@ -33,6 +33,9 @@ def test_one_combination_is_held_out_and_nothing_else():
     assert tuples(table, built, "ood_test", "ab") == {("a0", "b1"), ("a2", "b2")}
     assert len(tuples(table, built, "train", "ab")) == 7
     assert set(built.group[built.part == "ood_test"]) == {"a0 b1", "a2 b2"}
+    numbered = table.set_column(1, "b", pa.array([int(name[1:]) for name in table["b"].to_pylist()]))
+    by_number = factors.combination(numbered, factors=["a", "b"], values=[["a0", 1], ["a2", 2]])
+    assert (by_number.part == built.part).all()
 
 
 @given(size=st.integers(3, 7), width=st.integers(1, 6))
