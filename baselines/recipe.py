@@ -175,7 +175,7 @@ def read_literal(file: Path, name: str, default: Any = ...) -> Any:
 
 @lru_cache(maxsize=REMEMBERED)
 def _parse_literal(text: str, file: Path, name: str) -> Any:
-    for node in ast.parse(text).body:
+    for node in parse_code(text, file).body:
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             try:
@@ -183,6 +183,14 @@ def _parse_literal(text: str, file: Path, name: str) -> Any:
             except ValueError as error:
                 raise BadDefinition(f"{file}: {name} must be a literal") from error
     return ...
+
+
+def parse_code(text: str, file: Path) -> ast.Module:
+    """The syntax tree of a Python file; `BadDefinition` names the line of an error."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise BadDefinition(f"{file}, line {error.lineno}: {error.msg}") from error
 
 
 class Declaration(BaseModel):

@@ -15,6 +15,7 @@ from ..recipe import (
     Recipe,
     find_plugin_files,
     load_recipes,
+    parse_code,
     read_declaration,
     read_literal,
     read_settings,
@@ -140,5 +141,5 @@ def list_networks() -> list[dict[str, Any]]:
 
 def _read_title(file: Path) -> str:
     """The first sentence of a file's docstring."""
-    text = " ".join((ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split())
+    text = " ".join((ast.get_docstring(parse_code(file.read_text(encoding="utf-8"), file)) or "").split())
     return text.split(". ")[0].split(": ")[0].rstrip(".")

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ...core.errors import ModelError
 from ..encoding.encoding import PAD
 from .sampler import Batch
 
@@ -54,6 +55,8 @@ def reduce_to_rows(errors: Tensor, batch: Batch) -> Tensor:
 
 def average_over_batch(errors: Tensor, batch: Batch) -> Tensor:
     """The mean over all targets of the batch, (K,): rows count by their weight, PAD is ignored."""
+    if errors.shape[:2] != batch.target.shape[:2]:
+        raise ModelError(f"errors of shape {tuple(errors.shape)}: give one of each target, {tuple(batch.target.shape)}")
     weight = None if batch.weight is None else batch.weight.to(errors.dtype)
     if errors.ndim == 2:
         return errors.mean(1) if weight is None else (errors * weight).sum(1) / weight.sum(1)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ...core.clock import Stopwatch
+from ...core.errors import ModelError
 from ...core.world import SINGLE_PROCESS, World
 from .algorithm import StepState
 from .augmentation import Augmentation
@@ -131,6 +132,8 @@ class Training:
             self.losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )
+        if self.losses.shape != stack.keys.shape:
+            raise ModelError(f"a loss of shape {tuple(self.losses.shape)}: give one of each replica, ({len(stack)},)")
         self._seen.append((clock.total, self.losses))
         stack.algorithm.after(stack.network, clock)
         self.total += 1

@@ -46,6 +46,11 @@ class BatchedPart:
         name = f"{self.held_out_as}, held out of {self.name}" if self.held_out_as else self.name
         return f"{type(self).__name__}({self.split}, {name}: {len(self):,} rows; {', '.join(self.columns)})"
 
+    @property
+    def exported_name(self) -> str:
+        """The name of these rows in an export: that of the part for which a benchmark holds them out, if it does."""
+        return self.held_out_as or self.name
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return (*(field.name for field in self.schema.fields), *(name for name in _ADDED if self._has(name)))

@@ -108,6 +108,14 @@ def test_entities_that_are_no_inputs_are_refused() -> None:
     check_refused(lambda: begun("endef", {"entities": [2]}, sizes=mixed, data=rows(sizes=mixed)), words)
 
 
+OWN_LOSS = """
+from farshift.baselines.algorithms import EmpiricalRisk
+SETTINGS = {{}}
+class Algorithm(EmpiricalRisk):
+    def {0}: return {1}.mean()
+"""
+
+
 @pytest.mark.parametrize("name", ["swa", "wise_ft", "jtt", "useful", "forward_correction", "confident_learning"])
 def test_a_training_of_one_step_cannot_be_parted(name: str) -> None:
     check_refused(lambda: begun(name, {}, steps=1), "has 1 step: give 2 or more|more steps|2 steps or more")
@@ -126,6 +134,17 @@ def test_a_training_of_one_step_cannot_be_parted(name: str) -> None:
             UnknownName,
             "no setting named 'betta': did you mean beta",
         ),
+        ("SETTINGS = {}\n\nclas Algorithm:\n", BadDefinition, r"bare\.py, line 3: invalid syntax$"),
+        (
+            OWN_LOSS.format("errors(self, logits, target, clock)", "logits"),
+            ModelError,
+            r"errors of shape \(\): give one of",
+        ),
+        (
+            OWN_LOSS.format("loss(self, network, *_)", "next(network.parameters())"),
+            ModelError,
+            r"a loss of shape \(\): ",
+        ),
     ],
 )
 def test_a_flaw_in_an_algorithm_of_ones_own_is_named(text, error, words, tmp_path, monkeypatch):
@@ -133,4 +152,4 @@ def test_a_flaw_in_an_algorithm_of_ones_own_is_named(text, error, words, tmp_pat
     (tmp_path / "baselines" / "algorithms" / "bare.py").write_text(text)
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     with pytest.raises(error, match=words):
-        begun("bare", {})
+        begun("bare", {}).step()
