@@ -216,7 +216,8 @@ class BatchedPart:
         return np.zeros(len(self), bool) if self.override is None else ~np.ma.getmaskarray(self.override)
 
     def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """Return the named columns, or all. Raises `UnknownName` for an unknown one."""
+        """Return the named columns, one by its name alone, or all. Raises `UnknownName` for an unknown one."""
+        columns = (columns,) if isinstance(columns, str) else columns
         if columns is None or self.label in columns:
             refuse_labels(f"{self.split}, {self.name}")
         if columns is None:
