@@ -255,7 +255,7 @@ def test_defaults_are_those_of_the_paper(name: str, published: dict[str, Any]) -
         ('KIND = "domains"', "KIND: Input should be 'any', 'domain', "),
         ('TASKS = ("classificaton",)', "TASKS.0: Input should be 'classification', "),
         ('TOUCHES = ("train", "group")', "TOUCHES.1: Input should be 'train', "),
-        ('SEARCH = {"lr": 0.1}', "SEARCH.lr: Input should be a valid list"),
+        ('SEARCH = {"lr": 0.1}', "SEARCH.lr = 0.1: write a list"),
     ],
 )
 def test_a_run_refuses_what_an_own_algorithm_cannot_state(
