@@ -42,17 +42,13 @@ ROWS = 64
 BUDGET = Budget("quick", steps=3)
 """Enough to execute a `fit`; nothing has to be learned."""
 
+Subject = str | Benchmark | Task
 Rows = NDArray[np.int64] | slice
 ALL = slice(None)
 
 
 def check_model(
-    model: Any,
-    task: str | Benchmark | Task,
-    *,
-    seed: int = 0,
-    batch: Columns | None = None,
-    prompt: Prompt | None = None,
+    model: Any, task: Subject, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> None:
     """Check a model against its contract; `ModelError` lists all problems, one per line.
 
@@ -76,12 +72,7 @@ def check_model(
 
 
 def checks(
-    model: Any,
-    task: str | Benchmark | Task,
-    *,
-    seed: int = 0,
-    batch: Columns | None = None,
-    prompt: Prompt | None = None,
+    model: Any, task: Subject, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> list[tuple[str, Callable[[], None]]]:
     """Return the checks of `check_model` as (name, function) pairs for a test runner; a function raises `ModelError`.
 
