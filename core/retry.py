@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import TypeVar
 
+from .clock import format_duration
 from .errors import Unavailable, get_first_line
 from .progress import log_message
 
@@ -26,7 +27,7 @@ PAUSE = 0.5
 """Seconds before the second try; each later pause is twice the one before."""
 
 LONGEST_PAUSE = 60.0
-"""Seconds, also where a server asks for more."""
+"""Seconds, also where a server asks for more; where it asks for more than all tries would wait, there is no other."""
 
 
 class TransientError(Exception):
@@ -72,6 +73,8 @@ def call_with_retries(attempt: Callable[[], T], what: str, wait: Callable[[float
         try:
             return attempt()
         except TransientError as error:
+            if error.pause is not None and error.pause > TRIES * LONGEST_PAUSE:
+                raise Unavailable(f"{what} ({error}): try again after {format_duration(error.pause)}") from error
             if failed >= TRIES:
                 raise Unavailable(f"{what} in {failed} tries ({error}): try again later") from error
             seconds = compute_backoff(failed, error.pause)

@@ -169,7 +169,7 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
     query = select(CHARGES.c.time, CHARGES.c.size).where(CHARGES.c.owner == owner).order_by(CHARGES.c.time)
     spent = [(float(when), int(bytes)) for when, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
-        what = f"a team may submit {settings.submissions_a_day} times in 24 hours: try again later"
+        what = f"a team may submit {settings.submissions_a_day} times in 24 hours"
         raise QuotaExceeded(429, what, spent[-settings.submissions_a_day][0] + DAY - at)
     allowed = f"a team may submit {settings.bytes_a_day} bytes in 24 hours"
     if size > settings.bytes_a_day:
@@ -180,7 +180,7 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
             break
         total, until = total - bytes, when + DAY
     if until > at:
-        raise QuotaExceeded(429, f"{allowed}: try again later", until - at)
+        raise QuotaExceeded(429, allowed, until - at)
     waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_((ARRIVING, "queued", "running")))
     if connection.execute(waiting).scalar_one() >= settings.queued_at_once:
         what = f"a team may have {settings.queued_at_once} submissions arriving or in the queue"

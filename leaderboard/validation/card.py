@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ...benchmarks.settings import MAX_CANDIDATES, MAX_SEEDS
 from ...core.canonical import compute_identity
+from ...core.plugins import describe_problem
 from ..ledger.keys import SigningKey, is_signed_by
 from .problem import Problems
 
@@ -136,9 +137,10 @@ def _parse(kind: type[Model], card: dict[str, Any], name: str, file: str, proble
     try:
         return kind.model_validate(card)
     except ValidationError as error:
-        for item in error.errors(include_url=False, include_input=False):
+        for item in error.errors(include_url=False):
             column = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
-            problems.add(name, file, item["msg"].removeprefix("Value error, "), column.removeprefix("."))
+            what = describe_problem(item, kind).removeprefix(".".join(map(str, item["loc"]))).lstrip(" =:")
+            problems.add(name, file, what, column.removeprefix("."))
         return None
 
 

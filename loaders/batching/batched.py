@@ -46,6 +46,11 @@ class BatchedPart:
         name = f"{self.held_out_as}, held out of {self.name}" if self.held_out_as else self.name
         return f"{type(self).__name__}({self.split}, {name}: {len(self):,} rows; {', '.join(self.columns)})"
 
+    @property
+    def exported_name(self) -> str:
+        """The name of these rows in an export: that of the part for which a benchmark holds them out, if it does."""
+        return self.held_out_as or self.name
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return (*(field.name for field in self.schema.fields), *(name for name in _ADDED if self._has(name)))
@@ -211,7 +216,8 @@ class BatchedPart:
         return np.zeros(len(self), bool) if self.override is None else ~np.ma.getmaskarray(self.override)
 
     def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """Return the named columns, or all. Raises `UnknownName` for an unknown one."""
+        """Return the named columns, one by its name alone, or all. Raises `UnknownName` for an unknown one."""
+        columns = (columns,) if isinstance(columns, str) else columns
         if columns is None or self.label in columns:
             refuse_labels(f"{self.split}, {self.name}")
         if columns is None:

@@ -36,7 +36,7 @@ def export_part(open_part: Callable[[], Part], to: str, out: Path, shard_bytes: 
     return {
         "split": rows.split,
         "identity": rows.identity,
-        "part": rows.name,
+        "part": rows.exported_name,
         "rows": len(rows),
         "format": to,
         "out": str(written),

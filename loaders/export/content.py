@@ -52,7 +52,7 @@ def describe_export(part: BatchedPart) -> dict[str, Any]:
     return {
         "split": part.split,
         "identity": part.identity,
-        "part": part.name,
+        "part": part.exported_name,
         "rows": len(part),
         "row_ids": sha256(part.row_ids.astype("<u8").tobytes()).hexdigest(),
         "label": part.label,

@@ -53,7 +53,7 @@ def to_hf(part: BatchedPart) -> Dataset:
     return datasets.Dataset(
         datasets.table.InMemoryTable(table),
         info=datasets.DatasetInfo(description=to_canonical_json(export_description).decode(), features=features),
-        split=datasets.NamedSplit(part.name),
+        split=datasets.NamedSplit(part.exported_name),
         fingerprint=compute_identity(export_description)[:16],
     )
 

@@ -63,7 +63,7 @@ def write(part: BatchedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) ->
 
 
 def _write_shards(part: BatchedPart, folder: Path, shard_bytes: int) -> None:
-    stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
+    stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.exported_name}"
     shards, done = _ShardWriter(folder, stem, shard_bytes), 0
     checked: list[pa.Table] = []
     try:

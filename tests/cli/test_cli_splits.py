@@ -77,3 +77,7 @@ def test_a_benchmark_gives_the_rows_that_its_protocol_trains_on(command, tmp_pat
     with pytest.raises(fs.FarshiftError, match="no part of vowel/speakers named 'test': "):
         benchmark.load("test")
     assert "name a split, or a benchmark" in one_line_error(command("splits", "export", *given, tmp_path / "x"))
+    held = ("--part", "id_test", "--to", "webdataset", "--out", tmp_path / "held")
+    done = command("splits", "export", "--benchmark", "vowel/speakers", *held)
+    assert done.stdout.startswith("vowel/speakers@1, id_test: ")
+    assert (tmp_path / "held" / "vowel-speakers-id_test-000000.tar").is_file()

@@ -20,7 +20,7 @@ from farshift.core.retry import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-asked = st.none() | st.floats(0, 1e6)
+asked = st.none() | st.floats(0, TRIES * LONGEST_PAUSE)
 
 
 @given(st.integers(1, 100), asked)
@@ -46,6 +46,14 @@ def test_as_many_tries_as_there_are_faults_and_no_more_than_the_most(faults):
             call_with_retries(attempt, "x could not be had", waits.append)
     assert len(faults) - len(left) == min(len(faults), TRIES)
     assert waits == [compute_backoff(failed, seconds) for failed, seconds in enumerate(faults[: TRIES - 1], 1)]
+
+
+def test_a_server_that_asks_for_hours_is_not_asked_again():
+    def attempt() -> None:
+        raise TransientError("busy", 7200)
+
+    with pytest.raises(Unavailable, match=r"^x \(busy\): try again after 2 h"):
+        call_with_retries(attempt, "x", pytest.fail)
 
 
 def test_any_other_error_is_final():

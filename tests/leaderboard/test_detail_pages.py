@@ -125,6 +125,7 @@ def test_the_ledger_shows_its_head_every_record_and_what_left_the_tables(walked)
         assert shown in head.text
     (gone,), (record,) = site.snapshot.apart, [item for item in records if item.kind == "withdrawn"]
     assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(head.links)
+    assert "could not be read" not in Read(site.pages[f"entries/{gone.entry}.html"].render()).text
     page = Read(site.pages["ledger/0.html"].render()).text
     assert all(record.hash in page for record in records)
     assert "a bug" in page

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 import yaml
 from farshift import FarshiftError
+from farshift.benchmarks.scoring.trained_check import MARK
 from farshift.leaderboard.exports import make_export_files, write_export
 from farshift.leaderboard.exports._table import make_slugs
 from farshift.leaderboard.exports.hf import dump_yaml
@@ -66,7 +67,7 @@ def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(
     assert list(tabular.blocks) == ["exact_match (%)"]
     texts = [[cell.text for cell in row] for row in tabular.rows]
     assert [row[:3] for row in texts[:2]] == [["1", "a", "strong"], ["2--3", "b", "once"]]
-    assert texts[3][2] == "weak & 50% (undertrained)"
+    assert texts[3][2] == f"weak & 50% ({MARK})"
     assert not any(absent in table.note.text for absent in ("Brackets", "Behind", "Attempts", "Against"))
     assert [row[4].bold != "" for row in tabular.rows] == [True, False, False, False]
     assert "The number after ± is the standard error, over test rows and training seeds." in table.note.text

@@ -54,11 +54,13 @@ def test_arguments_go_before_what_the_card_says(runs, tmp_path):
 
 
 def test_a_wrong_card_is_named_by_its_file_and_nothing_is_written(runs, tmp_path):
-    (tmp_path / "card.toml").write_text('title = "x"\n[model]\nlinks = "https://example.org"\n')
-    with pytest.raises(BadSubmission, match="^pack: 2 problems: ") as refusal:
+    (tmp_path / "card.toml").write_text('title = "x"\n[model]\nlink = "https://example.org"\n')
+    with pytest.raises(
+        BadSubmission, match="^pack: 2 problems: .*key model.link: no such key: did you mean links"
+    ) as refusal:
         pack_runs(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")
     where = {(item.file, item.column) for item in refusal.value.problems}
-    assert where == {(str(tmp_path / "card.toml"), key) for key in ("title", "model.links")}
+    assert where == {(str(tmp_path / "card.toml"), key) for key in ("title", "model.link")}
     with pytest.raises(BadSubmission, match="key team: String should have at most 100"):
         pack_runs(runs[:1], tmp_path / "s.zip", team="x" * 101)
     assert not (tmp_path / "s.zip").exists()

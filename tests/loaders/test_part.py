@@ -152,7 +152,7 @@ def test_a_tensor_field_keeps_its_shape():
 def test_single_rows_and_selections():
     part = load("scan/length", part="ood_test")
     row = part[0]
-    assert row["command"] == part.numpy(["command"])["command"][0]
+    assert row["command"] == part.numpy(["command"])["command"][0] == part.numpy("command")["command"][0]
     assert part[-1]["row_id"] == part.row_ids[-1]
     with pytest.raises(IndexError, match="row 3920 is out of range for a part of 3920 rows"):
         part[3920]
