@@ -55,8 +55,8 @@ class Plan:
     @property
     def name(self) -> str:
         """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's,
-        whether these are trained too, published settings or another augmentation, and from how many settings one is
-        chosen: `erm (efficientnet-lite0, fine-tuned)`, `erm (efficientnet-lite0, 8 settings)`."""
+        whether these are trained too, published settings or another augmentation, and its named setting, or from how
+        many one is chosen: `erm (efficientnet-lite0, fine-tuned)`, `erm (efficientnet-lite0, 8 settings)`."""
         weights, shipped = self.weights, find_recipe(self.recipe.name).for_budget(self.budget.name)
         details = []
         if weights and weights != list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
@@ -70,6 +70,8 @@ class Plan:
             details.append(str(augment))
         if len(self.settings) > 1:
             details.append(f"{len(self.settings)} settings")
+        else:
+            details += [name for name, values in self.settings.items() if values]
         return f"{self.recipe.name} ({', '.join(details)})" if details else self.recipe.name
 
     @property

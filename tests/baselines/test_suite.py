@@ -171,8 +171,9 @@ def test_every_recipe_of_classes_takes_every_network_of_images():
 
 
 def test_the_card_has_the_network_and_all_settings_in_force(tmp_path):
-    run = run_baseline("sd", IMAGES, network="cnn", seeds=1, steps=1, out=tmp_path / "r")
-    assert run.model == "sd (cnn)"
+    slow = {"slow": {"lr": 1e-4}}
+    run = run_baseline("sd", IMAGES, network="cnn", settings=slow, seeds=1, steps=1, out=tmp_path / "r")
+    assert run.model == "sd (cnn, slow)"
     changed = run.card.model.extra["recipe"]
     assert (changed["network"], changed["algorithm"]) == ("cnn", "sd")
     assert changed["settings"]["widths"] == [32, 64]
