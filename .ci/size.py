@@ -27,7 +27,7 @@ CONTENT = (
 )
 
 GOALS = {"lines": 65_000, "files": 600, "engine lines": 32_000, "calls": 15, "call files": 8}
-BOUNDS = {"lines": 86_900, "files": 755, "engine lines": 58_700, "calls": 15, "call files": 8}
+BOUNDS = {"lines": 87_050, "files": 755, "engine lines": 58_880, "calls": 15, "call files": 8}
 
 
 def list_product() -> list[Path]:
