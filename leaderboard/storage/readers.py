@@ -75,7 +75,8 @@ class UrlReader(ExportReader):
         try:
             self.card = read_toml(folder / CARD)
         except BadDefinition as error:
-            raise BadData(f"{url} is not a Farshift board: {self.address}/{CARD} is not a board's card") from error
+            why = str(error).removeprefix(f"{folder / CARD}: ")
+            raise BadData(f"{url} is not a Farshift board: {self.address}/{CARD} is {why}") from error
 
     def read(self) -> tuple[list[Record], list[str]]:
         if not (self.path / LEDGER).is_file():

@@ -63,7 +63,7 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_or_comparison_takes_it
         pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
     full = evaluate(External(), ON, seeds=1, budget="quick", out=tmp_path / "whole")
-    with pytest.raises(FarshiftError, match="evaluated on 40 rows of each part and all rows"):
+    with pytest.raises(FarshiftError, match=r"a trial on 40 rows of each part \(--limit\)"):
         compare(run, full)
 
 
