@@ -196,10 +196,10 @@ _LONGEST = 100
 def print_rules(words: Sequence[str], json: bool) -> None:
     """Rules as a list (all, those of a file, or those that have all the words), or one in full where its name is given;
     `FarshiftError` where nothing fits."""
-    every = list_rules()
-    if len(words) == 1 and (words[0] in every or "/" in words[0]):
+    if len(words) == 1 and "/" in words[0]:
         rule = find_rule(words[0])
         return emit_json(rule.to_dict()) if json else _print_rule(rule)
+    every = list_rules()
     of_file = {name for name in every if len(words) == 1 and name.partition("/")[0] == words[0]}
     matches = []
     for rule in every.values():

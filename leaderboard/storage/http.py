@@ -68,7 +68,7 @@ def send(
         raise Unavailable(f"{url} was not contacted: FARSHIFT_OFFLINE is set")
     options: dict[str, Any] = {"timeout": httpx2.Timeout(SILENCE, connect=CONNECT), "follow_redirects": False}
     try:
-        with open_client().stream(method, url, content=content, headers=headers, **options) as response:
+        with open_client(url).stream(method, url, content=content, headers=headers, **options) as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece

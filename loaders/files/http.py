@@ -28,10 +28,7 @@ def request_file(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Respon
 
     if is_offline():
         raise Unavailable(f"{url} was not requested: FARSHIFT_OFFLINE is set")
-    try:
-        client = open_client()
-    except (ValueError, ImportError, OSError) as error:  # invalid proxies or certificates in the environment
-        raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
+    client = open_client(url)
     try:
         patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
         headers = {**headers, "Accept-Encoding": "identity"}
@@ -52,13 +49,18 @@ def request_file(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Respon
         raise TransientError(str(error) or type(error).__name__) from error
 
 
-def open_client() -> httpx2.Client:
-    """The connections of this process: a forked process must not use its parent's."""
+def open_client(url: str) -> httpx2.Client:
+    """The connections of this process, for a request to `url`: a forked process must not use its parent's. Raises
+    `Unavailable` for invalid proxies or certificates in the environment."""
     import httpx2
 
     process = os.getpid()
     if process not in _clients:
-        _clients.setdefault(process, httpx2.Client(follow_redirects=True, headers={"User-Agent": "farshift"}))
+        try:
+            opened = httpx2.Client(follow_redirects=True, headers={"User-Agent": "farshift"})
+        except (ValueError, ImportError, OSError) as error:
+            raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
+        _clients.setdefault(process, opened)
     return _clients[process]
 
 

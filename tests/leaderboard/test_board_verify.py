@@ -25,6 +25,7 @@ from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader, open_board_view
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
+from farshift.loaders.files import http
 from newer_scorer import newer_scorer
 from remembering import remembering
 from typer.testing import CliRunner
@@ -489,3 +490,10 @@ def test_several_processes_verify_as_one_does(runs, tmp_path, cache, monkeypatch
     for name, some in (("us", runs[:2]), ("them", runs[2:])):
         submit_runs(board, pack_runs(some, tmp_path / f"{name}.zip", team=name))
     assert verify_board(board, workers=2) == verify_board(board)
+
+
+def test_a_proxy_that_cannot_be_used_is_one_line(monkeypatch):
+    monkeypatch.setattr(http, "_clients", {})
+    monkeypatch.setenv("ALL_PROXY", "bogus://proxy")
+    with pytest.raises(Unavailable, match=r"^http://board\.example/board\.toml cannot be reached: .*proxy"):
+        verify_at("http://board.example")
